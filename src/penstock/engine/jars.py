@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from penstock.engine.cache import cache_folder, check_sha256, is_verified, write_stamp
@@ -102,6 +101,8 @@ def fetch_jars(
 
 
 def _for_spark(group: str, *, pins: dict[str, dict[str, tuple[Jar, ...]]]) -> tuple[Jar, ...]:
+    from importlib import metadata
+
     require("pyspark", extra="spark", needed_for=f"the jars of group {group}")
     version = metadata.version("pyspark")
     known = sorted(set(pins) - {ANY_SPARK})
