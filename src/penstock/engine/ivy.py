@@ -111,9 +111,7 @@ def _module(coordinates: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _watch(
-    process: subprocess.Popen[bytes], *, scratch: Path, poll: Callable[[int, int], None] | None
-) -> bool:
+def _watch(process: subprocess.Popen[bytes], *, scratch: Path, poll: Callable[[int, int], None] | None) -> bool:
     """Wait for Ivy, reporting what has arrived; return True when it got stuck."""
     seen, since = -1, time.monotonic()
     while True:
