@@ -118,9 +118,7 @@ def _for_spark(group: str, *, pins: dict[str, dict[str, tuple[Jar, ...]]]) -> tu
     return pins[version][group]
 
 
-def _fetch_missing(
-    missing: Sequence[Jar], *, folder: Path, progress: Callable[[Progress], None]
-) -> None:
+def _fetch_missing(missing: Sequence[Jar], *, folder: Path, progress: Callable[[Progress], None]) -> None:
     total = sum(jar.size for jar in missing)
     _check_room(folder, total=total)
     java = find_java()
