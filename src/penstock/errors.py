@@ -1,21 +1,21 @@
 """Every error Penstock raises on purpose: what happened, why, and what to do about it.
 
-    PenstockError                 exit 2
-    ├── UsageError                the command line or the call is wrong
-    │   └── SpecError             the pipeline file is wrong; carries file:line
-    ├── MissingExtra              an optional dependency is not installed
-    ├── SetupError                this machine lacks something
-    │   ├── JavaError             no Java, or one that Spark can't use
-    │   └── JarError              a jar can't be had, or is not the one we pinned
-    ├── ServiceError              a service that the pipeline needs does not answer
-    ├── StorageError              a path can't be read or written
-    ├── GuaranteeError            exit 1: the pipeline gives less than it requires
-    ├── FenceError                exit 1: another run holds the checkpoint
-    │   └── Fenced                exit 1: another run took the checkpoint from us
-    ├── RunError                  exit 1: the query stopped
-    │   └── RetryableRunError     exit 1: the same, and a restart may cure it
-    └── VerdictError              exit 1: a check of the result failed
-        └── UnknownResult         exit 3: a check could not be made
+PenstockError                 exit 2
+├── UsageError                the command line or the call is wrong
+│   └── SpecError             the pipeline file is wrong; carries file:line
+├── MissingExtra              an optional dependency is not installed
+├── SetupError                this machine lacks something
+│   ├── JavaError             no Java, or one that Spark can't use
+│   └── JarError              a jar can't be had, or is not the one we pinned
+├── ServiceError              a service that the pipeline needs does not answer
+├── StorageError              a path can't be read or written
+├── GuaranteeError            exit 1: the pipeline gives less than it requires
+├── FenceError                exit 1: another run holds the checkpoint
+│   └── Fenced                exit 1: another run took the checkpoint from us
+├── RunError                  exit 1: the query stopped
+│   └── RetryableRunError     exit 1: the same, and a restart may cure it
+└── VerdictError              exit 1: a check of the result failed
+    └── UnknownResult         exit 3: a check could not be made
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class UsageError(PenstockError):
 class SpecError(UsageError):
     """The pipeline file is wrong."""
 
-    def __init__(self, what: str, *, file: str, line: int | None = None, why: str = "", fix: str = "") -> None:
+    def __init__(
+        self, what: str, *, file: str, line: int | None = None, why: str = "", fix: str = ""
+    ) -> None:
         place = f"{file}:{line}" if line else file
         super().__init__(f"{place}: {what}", why=why, fix=fix)
         self.file = file

@@ -1,0 +1,1 @@
+"""What Spark wrote into a checkpoint, as values parsed from bytes. Imports no Spark."""

@@ -1,0 +1,230 @@
+"""The parse step as Spark expressions: typed columns, and for each row whether and why it is malformed.
+
+The fast path runs on every row and only says *that* a row is malformed; the reasons are worked out for the few
+rows that are, when they are written to the quarantine.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from penstock.spec.schemas import spark_schema
+from penstock.steps import Aside, Built
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType, StructType
+
+    from penstock.steps.parse import Parse
+
+_CORRUPT = "_penstock_corrupt"
+_PARSED = "_penstock_parsed"
+_BAD = "_penstock_bad"
+
+
+def parse(step: Parse, built: Built, *, index: int) -> Built:
+    """The stream with the schema's columns; malformed rows are counted, put aside and filtered out."""
+    from pyspark.sql import functions as F
+
+    rows = built.frame
+    raw = F.col(f"`{step.column}`")
+    if step.format == "avro":
+        return _avro(step, built, raw, index=index)
+    schema = _schema(step)
+    text = raw.cast("string")
+    lenient = _read(step, text, _lenient(schema))
+    parsed = rows.select(
+        *[F.col(f"`{name}`") for name in dict.fromkeys((step.column, *step.keep))], lenient.alias(_PARSED)
+    )
+    here = F.col(_PARSED)
+    columns = {f.name: _convert(here.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
+    bad = _is_bad(here, schema, columns)
+    flagged = parsed.select(
+        *[F.col(f"`{name}`") for name in step.keep],
+        *[column.alias(name) for name, column in columns.items()],
+        bad.alias(_BAD),
+    )
+    metric = f"penstock_parse_{index}"
+    observed = flagged.observe(
+        metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside")
+    )
+    built.frame = observed.where(~F.col(_BAD)).drop(_BAD)
+    standalone = _read(step, text, _lenient(schema))
+    again = {
+        f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields
+    }
+    built.asides.append(
+        Aside(
+            metric=metric,
+            rows=rows,
+            bad=_is_bad(standalone, schema, again),
+            record=text,
+            reason=_reason(step, text, schema),
+        )
+    )
+    return built
+
+
+def _schema(step: Parse) -> StructType:
+    from pyspark.sql.types import StructType
+
+    if isinstance(step.schema_, str):
+        return StructType.fromDDL(step.schema_)
+    return StructType.fromJson(spark_schema(step.schema_))
+
+
+def _read(step: Parse, text: Column, schema: StructType) -> Column:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    options = {**step.options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    if step.format == "json":
+        return F.from_json(text, marked, options)
+    ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in marked.fields)
+    return F.from_csv(text, ddl, options)
+
+
+def _lenient(schema: StructType) -> StructType:
+    """The schema with timestamps and dates as text.
+
+    Spark's readers take a bare number for seconds, `10:30` for today and `20260101` for a count of days; reading
+    the text first lets us refuse those instead of storing a wrong date.
+    """
+    from pyspark.sql.types import (
+        DateType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampNTZType,
+        TimestampType,
+    )
+
+    def soften(kind: DataType) -> DataType:
+        if isinstance(kind, StructType):
+            return StructType([StructField(f.name, soften(f.dataType)) for f in kind.fields])
+        return StringType() if isinstance(kind, TimestampType | TimestampNTZType | DateType) else kind
+
+    softened = soften(schema)
+    assert isinstance(softened, StructType)
+    return softened
+
+
+def _convert(value: Column, kind: DataType, timestamps: str) -> Column:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampType
+
+    if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+        return _moment(value, kind, timestamps)
+    if isinstance(kind, StructType) and _lenient(kind) != StructType([f for f in kind.fields]):
+        inner = [_convert(value.getField(f.name), f.dataType, timestamps).alias(f.name) for f in kind.fields]
+        return F.when(value.isNotNull(), F.struct(*inner))
+    return value
+
+
+def _moment(value: Column, kind: DataType, timestamps: str) -> Column:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DateType
+
+    target = kind.simpleString()
+    if timestamps in ("epoch_ms", "epoch_s"):
+        whole = F.when(value.rlike(r"^-?\d{1,18}$"), value.try_cast("bigint"))
+        made = F.timestamp_millis(whole) if timestamps == "epoch_ms" else F.timestamp_seconds(whole)
+        return made.cast(target)
+    if timestamps != "iso":
+        return F.try_to_timestamp(value, F.lit(timestamps)).cast(target)
+    # A four-digit year, month and day come first; for a timestamp the time of day must follow. The cast checks
+    # the rest, and knows up to nine digits of a second.
+    dated = (F.substring(value, 5, 1) == "-") & (F.substring(value, 8, 1) == "-")
+    if isinstance(kind, DateType):
+        return F.when(dated & (F.length(value) == 10), value.try_cast(target))
+    timed = F.substring(value, 11, 1).isin("T", " ") & (F.length(value) >= 16)
+    return F.when(dated & timed, value.try_cast(target))
+
+
+def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column]) -> Column:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampType
+
+    bad = parsed.isNull() | parsed.getField(_CORRUPT).isNotNull()
+
+    def lost(value: Column, converted: Column, kind: DataType) -> Column | None:
+        """Whether a date was there as text and is not there as a date."""
+        if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+            return value.isNotNull() & converted.isNull()
+        if isinstance(kind, StructType):
+            parts = [
+                lost(value.getField(f.name), converted.getField(f.name), f.dataType) for f in kind.fields
+            ]
+            found = [part for part in parts if part is not None]
+            return F.coalesce(_any(found), F.lit(False)) if found else None
+        return None
+
+    checks = [lost(parsed.getField(f.name), columns[f.name], f.dataType) for f in schema.fields]
+    missing = [columns[f.name].isNull() for f in schema.fields if not f.nullable]
+    return F.coalesce(_any([bad, *[check for check in checks if check is not None], *missing]), F.lit(True))
+
+
+def _any(columns: list[Column]) -> Column:
+    result = columns[0]
+    for column in columns[1:]:
+        result = result | column
+    return result
+
+
+def _reason(step: Parse, text: Column, schema: StructType) -> Column:
+    """Why a malformed row is malformed, in words: the first field that is at fault, else the whole record."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    as_text = _read(step, text, StructType([StructField(f.name, StringType()) for f in schema.fields]))
+    typed = _read(step, text, _lenient(schema))
+    reasons = [F.when(text.isNull(), F.lit("the record is null"))]
+    reasons.append(F.when(as_text.getField(_CORRUPT).isNotNull(), F.lit(f"not valid {step.format.upper()}")))
+    for field in schema.fields:
+        value, name = as_text.getField(field.name), field.name
+        converted = _convert(typed.getField(name), field.dataType, step.timestamps)
+        kind = field.dataType.simpleString()
+        reasons.append(
+            F.when(
+                value.isNotNull() & converted.isNull(),
+                F.concat(F.lit(f"{name}: "), F.substring(value, 1, 60), F.lit(f" is not a {kind}")),
+            )
+        )
+        if not field.nullable:
+            reasons.append(F.when(converted.isNull(), F.lit(f"{name} is missing")))
+    return F.coalesce(*reasons, F.lit(f"does not fit the schema as {step.format.upper()}"))
+
+
+def _avro(step: Parse, built: Built, raw: Column, *, index: int) -> Built:
+    from pyspark.sql import functions as F
+    from pyspark.sql.avro.functions import from_avro
+
+    rows = built.frame
+    body = F.expr(f"substring(`{step.column}`, 6)") if step.confluent else raw
+    record = from_avro(body, json.dumps(step.schema_), {**step.options, "mode": "PERMISSIVE"})
+    parsed = rows.select(*[F.col(f"`{name}`") for name in step.keep], record.alias(_PARSED))
+    metric = f"penstock_parse_{index}"
+    # A malformed record comes back as a struct of nulls (or as null), never as an error.
+    empty = F.to_json(F.col(_PARSED)) == "{}"
+    bad = F.col(_PARSED).isNull() | empty
+    flagged = parsed.withColumn(_BAD, F.coalesce(bad, F.lit(True)))
+    observed = flagged.observe(
+        metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside")
+    )
+    built.frame = observed.where(~F.col(_BAD)).select(
+        *[F.col(f"`{name}`") for name in step.keep], f"{_PARSED}.*"
+    )
+    built.asides.append(
+        Aside(
+            metric=metric,
+            rows=rows,
+            bad=F.coalesce(record.isNull() | (F.to_json(record) == "{}"), F.lit(True)),
+            record=F.base64(raw),
+            reason=F.when(raw.isNull(), F.lit("the record is null")).otherwise(
+                F.lit("not a record of this Avro schema")
+            ),
+        )
+    )
+    return built

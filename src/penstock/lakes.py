@@ -1,0 +1,84 @@
+"""What the Delta and Iceberg sources and sinks share: session settings and catalogs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from penstock.plugins import Options
+
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Delta plans its log replay in 50 tasks by default, which costs more than the batch itself on a small table.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+class Catalog(BaseModel):
+    """An Iceberg catalog."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The name in SQL.")] = "lake"
+    type: Annotated[
+        Literal["hadoop", "jdbc", "rest", "glue"], Field(description="What keeps the table pointers.")
+    ]
+    warehouse: Annotated[str | None, Field(description="The folder or bucket that holds the tables.")] = None
+    uri: Annotated[
+        str | None, Field(description="The catalog's address (jdbc, rest) or endpoint (glue).")
+    ] = None
+    username: Annotated[str | None, Field(description="The user of a JDBC catalog.")] = None
+    password: Annotated[
+        SecretStr | None, Field(description="The password of a JDBC catalog, by reference.")
+    ] = None
+    token: Annotated[
+        SecretStr | None, Field(description="The bearer token of a REST catalog, by reference.")
+    ] = None
+    options: Options = Field(default_factory=dict, description="Further catalog properties.")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Catalog:
+        if self.type != "rest" and not self.warehouse:
+            raise ValueError(f"a {self.type} catalog needs a warehouse")
+        if self.type in ("jdbc", "rest") and not self.uri:
+            raise ValueError(f"a {self.type} catalog needs a uri")
+        return self
+
+
+def iceberg_jars(catalog: Catalog) -> tuple[str, ...]:
+    """The groups of jars for tables in this catalog."""
+    groups = ["iceberg"]
+    if catalog.type == "jdbc" and (catalog.uri or "").startswith("jdbc:sqlite:"):
+        groups.append("sqlite")
+    if catalog.type == "glue" or (catalog.warehouse or "").startswith(("s3:", "s3a:")):
+        groups.append("iceberg-aws")
+    return tuple(groups)
+
+
+def iceberg_settings(catalog: Catalog) -> dict[str, str]:
+    """The session settings that make this catalog known."""
+    here = f"spark.sql.catalog.{catalog.name}"
+    settings = {
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+        here: "org.apache.iceberg.spark.SparkCatalog",
+        f"{here}.type": catalog.type,
+    }
+    if catalog.warehouse:
+        settings[f"{here}.warehouse"] = catalog.warehouse
+    if catalog.uri:
+        settings[f"{here}.glue.endpoint" if catalog.type == "glue" else f"{here}.uri"] = catalog.uri
+    if catalog.username:
+        settings[f"{here}.jdbc.user"] = catalog.username
+    if catalog.password:
+        settings[f"{here}.jdbc.password"] = catalog.password.get_secret_value()
+    if catalog.token:
+        settings[f"{here}.token"] = catalog.token.get_secret_value()
+    return settings | {f"{here}.{key}": value for key, value in catalog.options.items()}
+
+
+def iceberg_table(catalog: Catalog, table: str) -> str:
+    """The table's full name in SQL."""
+    return table if table.startswith(f"{catalog.name}.") else f"{catalog.name}.{table}"

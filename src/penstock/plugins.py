@@ -1,0 +1,99 @@
+"""Plug-ins: one file in one folder each, found by its file name; third parties use entry points.
+
+`sources/kafka.py` holds the class `Kafka`, is written `kafka:` in a pipeline file, and nothing else is edited
+to add it. A package outside Penstock names its class under the entry point group `penstock.sources`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+FOLDERS = ("sources", "steps", "sinks")
+
+
+def _as_texts(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: str(item).lower()
+        if isinstance(item, bool)
+        else str(item)
+        if isinstance(item, int | float)
+        else item
+        for key, item in value.items()
+    }
+
+
+# Spark takes every option as text; a file may say `true` or `100`.
+Options = Annotated[dict[str, str], BeforeValidator(_as_texts)]
+
+
+class Plugin(BaseModel):
+    """A part of a pipeline: its fields are its options, so that configuration and code can't drift."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # The field that a bare value fills: `sql: select …` is short for `sql: {query: select …}`.
+    shorthand: ClassVar[str | None] = None
+
+    @classmethod
+    def kind(cls) -> str:
+        """The name in a pipeline file: the module's own."""
+        return cls.__module__.rpartition(".")[2]
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        """The groups of jars that this part needs on the class path."""
+        return ()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The session settings that this part needs."""
+        return {}
+
+
+@cache
+def names(folder: str) -> tuple[str, ...]:
+    """Every plug-in of a folder, Penstock's own and third parties', by name."""
+    package = importlib.import_module(f"penstock.{folder}")
+    own = {
+        module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")
+    }
+    return tuple(sorted(own | set(_entry_points(folder))))
+
+
+def load(folder: str, name: str) -> type[Any]:
+    """The class of one plug-in; KeyError if there is none of that name."""
+    try:
+        module = importlib.import_module(f"penstock.{folder}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"penstock.{folder}.{name}":
+            raise
+        points = _entry_points(folder)
+        if name not in points:
+            raise KeyError(name) from None
+        loaded: type[Any] = points[name].load()
+        return loaded
+    found: type[Any] = getattr(module, "".join(word.title() for word in name.split("_")))
+    return found
+
+
+def did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:
+    """A hint for a near miss, else the list of what there is."""
+    near = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else f"use one of: {', '.join(known)}"
+
+
+@cache
+def _entry_points(folder: str) -> dict[str, Any]:
+    # Reading the metadata of every installed package costs more than all else that `explain` does, so it
+    # happens only for a name that Penstock itself does not have.
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=f"penstock.{folder}")}

@@ -1,0 +1,60 @@
+"""A Delta table as a stream of its appended rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from penstock.guarantee import Guarantee, at_least, at_most, exactly
+from penstock.lakes import DELTA_SETTINGS
+from penstock.plugins import Options
+from penstock.sources import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Delta(Source):
+    """The rows that are added to a Delta table, version by version."""
+
+    path: Annotated[str, Field(description="The table's folder.")]
+    starting_version: Annotated[
+        int | None,
+        Field(ge=0, description="The first version to read; without it the whole table comes first."),
+    ] = None
+    max_files_per_batch: Annotated[
+        int | None, Field(gt=0, description="At most so many files in one batch.")
+    ] = None
+    options: Options = Field(default_factory=dict, description="Further options of Delta's source.")
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        return ("delta",)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return DELTA_SETTINGS
+
+    @property
+    def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        if options.get("failondataloss") == "false":
+            return at_most(
+                "failOnDataLoss=false skips versions whose log was cleaned up, without an error",
+                raise_by="remove the option failOnDataLoss",
+            )
+        if "true" in (options.get("ignorechanges"), options.get("ignoredeletes")):
+            return at_least(
+                "ignoreChanges emits the untouched rows of a rewritten file again",
+                raise_by="use skipChangeCommits, or read the change feed",
+            )
+        return exactly("a batch is a range of table versions, which never change once committed")
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("delta")
+        if self.starting_version is not None:
+            reader = reader.option("startingVersion", self.starting_version)
+        if self.max_files_per_batch:
+            reader = reader.option("maxFilesPerTrigger", self.max_files_per_batch)
+        return reader.options(**self.options).load(self.path)

@@ -1,0 +1,53 @@
+"""An Iceberg table as a stream of its appended rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from penstock.guarantee import Guarantee, at_most, exactly
+from penstock.lakes import Catalog, iceberg_jars, iceberg_settings, iceberg_table
+from penstock.plugins import Options
+from penstock.sources import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Iceberg(Source):
+    """The rows that are appended to an Iceberg table, snapshot by snapshot."""
+
+    table: Annotated[str, Field(description="namespace.table in the catalog.")]
+    catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
+    start_timestamp_ms: Annotated[
+        int | None, Field(ge=0, description="Read only snapshots made after this moment.")
+    ] = None
+    options: Options = Field(default_factory=dict, description="Further options of Iceberg's source.")
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        return iceberg_jars(self.catalog)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return iceberg_settings(self.catalog)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        skips = [
+            key
+            for key in ("streaming-skip-overwrite-snapshots", "streaming-skip-delete-snapshots")
+            if self.options.get(key, "").lower() == "true"
+        ]
+        if skips:
+            return at_most(
+                f"{skips[0]} leaves those snapshots' rows out", raise_by=f"remove the option {skips[0]}"
+            )
+        return exactly("a batch is a range of files in snapshots, which never change once committed")
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("iceberg")
+        if self.start_timestamp_ms is not None:
+            reader = reader.option("stream-from-timestamp", self.start_timestamp_ms)
+        return reader.options(**self.options).load(iceberg_table(self.catalog, self.table))

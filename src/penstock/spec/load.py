@@ -1,0 +1,198 @@
+"""A pipeline file to a checked Pipeline, or an error that names file, line and cure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from penstock import plugins
+from penstock.errors import SpecError
+from penstock.guarantee import Level
+from penstock.spec import rules
+from penstock.spec.pipeline import MODES, Pipeline, Trigger
+from penstock.spec.references import environment, resolve
+from penstock.spec.yaml_text import Document, parse
+from penstock.storage import absolute
+
+KEYS = ("name", "source", "steps", "sink", "mode", "trigger", "checkpoint", "require", "quarantine", "spark")
+REQUIRED = ("name", "source", "sink", "checkpoint")
+_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
+# Options of plug-ins that are paths, taken from the pipeline file's folder and not from where the command runs:
+# a checkpoint that moved with the working directory would be a silent new start.
+_PATH_FIELDS = ("path", "warehouse", "ca_file")
+
+
+def load(path: str | Path, *, variables: Mapping[str, str] | None = None) -> Pipeline:
+    """Read, resolve and check one pipeline file."""
+    file = Path(path).absolute()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SpecError(
+            "there is no such file", file=str(path), fix="check the path, or run `penstock init`"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SpecError("the file can't be read", file=str(path), why=str(reason)) from None
+    document = parse(text, file=str(path))
+    if not isinstance(document.value, dict):
+        raise SpecError(
+            "the file holds no keys",
+            file=str(path),
+            line=1,
+            fix=f"begin with `name:`; keys: {', '.join(KEYS)}",
+        )
+    value = resolve(
+        document, file=file, variables=environment(file.parent) if variables is None else variables
+    )
+    pipeline = _Builder(str(path), file, document).build(value)
+    rules.check(pipeline)
+    return pipeline
+
+
+class _Builder:
+    def __init__(self, shown: str, file: Path, document: Document) -> None:
+        self.shown = shown
+        self.file = file
+        self.document = document
+
+    def error(self, what: str, *path: str | int, why: str = "", fix: str = "") -> SpecError:
+        return SpecError(what, file=self.shown, line=self.document.line(path), why=why, fix=fix)
+
+    def build(self, value: dict[str, Any]) -> Pipeline:
+        for key in value:
+            if key not in KEYS:
+                raise self.error(f"unknown key {key!r}", key, fix=plugins.did_you_mean(key, KEYS))
+        for key in REQUIRED:
+            if value.get(key) in (None, "", {}):
+                raise self.error(f"{key!r} is missing", key, fix=f"add `{key}:`")
+        steps = value.get("steps") or []
+        if not isinstance(steps, list):
+            raise self.error("steps must be a list", "steps", fix="begin each step with `- `")
+        return Pipeline(
+            name=self._name(value["name"]),
+            source=self._plugin("sources", value["source"], "source"),
+            steps=tuple(self._plugin("steps", step, "steps", number) for number, step in enumerate(steps)),
+            sink=self._plugin("sinks", value["sink"], "sink"),
+            mode=self._one_of("mode", value.get("mode", "append"), MODES),
+            trigger=self._parsed("trigger", value.get("trigger", {"every": "10 seconds"}), Trigger.parse),
+            checkpoint=self._path("checkpoint", value["checkpoint"]),
+            require=self._parsed("require", value.get("require", "exactly-once"), _level),
+            quarantine=self._path(
+                "quarantine", value.get("quarantine") or f"{value['checkpoint']}.quarantine"
+            ),
+            spark=self._spark(value.get("spark") or {}),
+            file=self.file,
+            lines=self.document.lines,
+        )
+
+    def _name(self, value: Any) -> str:
+        if not isinstance(value, str) or not _NAME.match(value):
+            raise self.error(
+                f"name {value!r} can't be used", "name", fix="letters, digits, - and _, a letter first"
+            )
+        return value
+
+    def _one_of(self, key: str, value: Any, known: tuple[Any, ...]) -> Any:
+        if value not in known:
+            raise self.error(
+                f"{key} {value!r} is not known", key, fix=plugins.did_you_mean(str(value), list(known))
+            )
+        return value
+
+    def _parsed(self, key: str, value: Any, parse: Any) -> Any:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise self.error(f"{key} {value!r} can't be used", key, fix=str(error)) from None
+
+    def _path(self, key: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.error(f"{key} must be a path", key, fix=f"write {key}: data/…, or s3a://bucket/…")
+        return absolute(value, folder=self.file.parent)
+
+    def _spark(self, value: Any) -> dict[str, str]:
+        if not isinstance(value, dict):
+            raise self.error(
+                "spark must be settings by name", "spark", fix="write spark.sql.shuffle.partitions: 4"
+            )
+        for key in value:
+            if not key.startswith("spark."):
+                raise self.error(
+                    f"{key!r} is not a Spark setting", "spark", key, fix="its name begins with `spark.`"
+                )
+        return {
+            key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()
+        }
+
+    def _plugin(self, folder: str, value: Any, *path: str | int) -> Any:
+        what = {"sources": "source", "steps": "step", "sinks": "sink"}[folder]
+        if isinstance(value, str):
+            value = {value: {}}
+        if not isinstance(value, dict) or len(value) != 1:
+            raise self.error(
+                f"a {what} has one key, its kind", *path, fix=f"one of: {', '.join(plugins.names(folder))}"
+            )
+        name, options = next(iter(value.items()))
+        try:
+            cls = plugins.load(folder, name)
+        except KeyError:
+            known = plugins.names(folder)
+            raise self.error(
+                f"unknown {what} {name!r}", *path, name, fix=plugins.did_you_mean(name, known)
+            ) from None
+        if options is None:
+            options = {}
+        if not isinstance(options, dict):
+            if not cls.shorthand:
+                raise self.error(
+                    f"{name} needs its options by name", *path, name, fix=f"fields: {', '.join(fields(cls))}"
+                )
+            options = {cls.shorthand: options}
+        self._unknown_fields(cls, options, (*path, name))
+        try:
+            return cls.model_validate(_absolute_paths(options, self.file.parent))
+        except ValidationError as error:
+            raise self._invalid(name, error, (*path, name)) from None
+
+    def _unknown_fields(self, cls: type[Any], options: dict[str, Any], path: tuple[str | int, ...]) -> None:
+        known = fields(cls)
+        for key in options:
+            if key not in known:
+                raise self.error(
+                    f"{path[-1]} has no option {key!r}", *path, key, fix=plugins.did_you_mean(key, known)
+                )
+
+    def _invalid(self, name: str, error: ValidationError, path: tuple[str | int, ...]) -> SpecError:
+        first, *others = error.errors()
+        place = ".".join(str(item) for item in first["loc"] if not str(item).endswith("]"))
+        message = first["msg"].removeprefix("Value error, ")
+        what = f"{name}.{place}: {message}" if place else f"{name}: {message}"
+        fix = f"add `{place}:` to {name}" if first["type"] == "missing" else "see `penstock schema`"
+        more = f"and {len(others)} more like it" if others else ""
+        return self.error(what, *path, *first["loc"], why=more, fix=fix)
+
+
+def fields(cls: type[Any]) -> list[str]:
+    """The options of a plug-in as they are written in a file."""
+    return [info.alias or name for name, info in cls.model_fields.items()]
+
+
+def _level(text: Any) -> Level:
+    return Level.parse(str(text))
+
+
+def _absolute_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in options.items():
+        if isinstance(value, dict):
+            made[key] = _absolute_paths(value, folder) if key == "catalog" else value
+        elif key in _PATH_FIELDS and isinstance(value, str):
+            made[key] = absolute(value, folder=folder)
+        else:
+            made[key] = value
+    return made
