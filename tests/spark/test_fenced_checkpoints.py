@@ -10,11 +10,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from penstock.engine.jvm_classes import build
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @pytest.mark.spark
@@ -73,7 +78,7 @@ def _job(jar: str, folder: Path) -> None:
     def names(path: Path) -> list[str]:
         return sorted(each.name for each in path.glob("*"))
 
-    def run(at: Path, *, in_batch: object = None) -> dict[str, object]:
+    def run(at: Path, *, in_batch: Callable[[DataFrame, int], None] | None = None) -> dict[str, object]:
         source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
         writer = source.writeStream.option("checkpointLocation", str(at))
         writer = writer.foreachBatch(in_batch) if in_batch else writer.format("noop")
@@ -88,7 +93,9 @@ def _job(jar: str, folder: Path) -> None:
             "error": error,
             "offsets": [name for name in names(at / "offsets") if not name.startswith(".")],
             "commits": [name for name in names(at / "commits") if not name.startswith(".")],
-            "temporary": [name for sub in ("offsets", "commits") for name in names(at / sub) if ".tmp" in name],
+            "temporary": [
+                name for sub in ("offsets", "commits") for name in names(at / sub) if ".tmp" in name
+            ],
         }
 
     seen = {}
@@ -101,7 +108,12 @@ def _job(jar: str, folder: Path) -> None:
     # The successor comes while the batch runs: the sink has its rows, and the commit must not be written.
     successor.unlink()
     spark.conf.set("spark.penstock.fence.checkpoint", str(folder / "midway"))
-    seen["midway"] = run(folder / "midway", in_batch=lambda frame, number: (frame.count(), successor.touch()))
+
+    def take_over(frame: DataFrame, number: int) -> None:
+        frame.count()
+        successor.touch()
+
+    seen["midway"] = run(folder / "midway", in_batch=take_over)
     spark.stop()
     print(json.dumps(seen))
 
