@@ -119,9 +119,7 @@ class KafkaBroker:
         if not (self._data / "meta.properties").exists():
             self._format(java)
         self.kill()  # clears up after one that died by itself
-        self._process = TiedProcess(
-            [*java, "kafka.Kafka", str(self._properties)], log=self.log, pid_file=pid_file
-        )
+        self._process = TiedProcess([*java, "kafka.Kafka", str(self._properties)], log=self.log, pid_file=pid_file)
         try:
             self._await_answer(self._process)
         except BaseException:

@@ -62,9 +62,7 @@ def retrieve(
     (scratch / "ivysettings.xml").write_text(_SETTINGS, encoding="utf-8")
     ivy_jar = next(pyspark_jars().glob("ivy-*.jar"), None)
     if ivy_jar is None:
-        raise JarError(
-            "PySpark ships no Ivy", why=f"no ivy-*.jar in {pyspark_jars()}", fix="reinstall pyspark"
-        )
+        raise JarError("PySpark ships no Ivy", why=f"no ivy-*.jar in {pyspark_jars()}", fix="reinstall pyspark")
     command = [str(java.path), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", str(ivy_jar)]
     command += ["-settings", os.environ.get("PENSTOCK_IVYSETTINGS") or str(scratch / "ivysettings.xml")]
     command += ["-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache")]
@@ -108,7 +106,8 @@ def _module(coordinates: Sequence[str]) -> str:
         # master(default): a resolver that reads POMs has "master", one that does not has only "default".
         where = f"org={org} name={name} rev={rev}"
         lines.append(f'<dependency {where} transitive="false" conf="default->master(default)"/>')
-    lines.append("</dependencies></ivy-module>\n")
+    # Two groups may hold two versions of one jar (a broker's and a client's): each is wanted, none wins.
+    lines.append('<conflict manager="all"/></dependencies></ivy-module>\n')
     return "\n".join(lines)
 
 

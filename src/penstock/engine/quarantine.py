@@ -2,8 +2,12 @@
 
 The query itself only counts such rows, which costs next to nothing. A batch that has some is read again, off to
 the side, by a small query of its own: it gets a checkpoint in which exactly that batch is planned and not done,
-so Spark replays exactly its range. The file sink takes each batch number once, and what was looked through is
-written down after it is done; so a crash at any point neither loses nor doubles a row.
+so Spark replays exactly its range. Each batch has a folder of its own, which is written anew if it has to be
+done again, and what was looked through is written down after it is done; so a crash at any point neither loses
+nor doubles a row.
+
+    data/quarantine/orders/malformed/batch=42/*.json    one JSON object a line: kind, reason, position, record
+    data/quarantine/orders/late/batch=42/*.json
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from penstock.checkpoint import offsets
@@ -24,22 +29,23 @@ from penstock.engine.fence import beside
 from penstock.engine.late import LateRule
 from penstock.errors import PenstockError, RunError
 from penstock.steps import Aside
-from penstock.storage import open_store
+from penstock.storage import Store, open_store
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 log = logging.getLogger("penstock.quarantine")
+SCHEMA = "kind string, reason string, position string, record string"
 _POSITION_COLUMNS = ("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of looking through one batch again."""
+    """How many rows of a kind were found when a batch was looked through again."""
 
     batch: int
-    malformed: int
-    late: int
+    kind: str
+    rows: int
 
 
 class Quarantine:
@@ -63,7 +69,6 @@ class Quarantine:
         self.done = done
         self.error: PenstockError | None = None
         self.notes = open_store(beside(checkpoint))
-        self.side = open_store(f"{beside(checkpoint)}/quarantine")
         self.through = self._read_through()
         self._queue: queue.Queue[Batch | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="penstock-quarantine", daemon=True)
@@ -77,13 +82,13 @@ class Quarantine:
         if not self.needed:
             return
         committed = offsets.batches(self.checkpoint, "commits")
-        if committed and self.through is None and committed[0] == 0:
-            self.through = -1
+        if self.through is None:
+            # A checkpoint that was made without a quarantine is taken as it is from its newest batch on.
+            self._write_through(-1 if not committed or committed[0] == 0 else committed[-1])
         for batch in committed:
             if self.through is not None and batch > self.through:
-                self._look(batch)
-        if committed and (self.through is None or self.through < committed[-1]):
-            self._write_through(committed[-1])
+                self._look(batch, malformed=True, late=True)
+                self._write_through(batch)
         self._thread.start()
 
     def add(self, batch: Batch) -> None:
@@ -101,13 +106,10 @@ class Quarantine:
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
-            if self.error:
+            if self.error or (self.through is not None and item.batch <= self.through):
                 continue
             try:
-                if self.through is not None and item.batch <= self.through:
-                    continue
-                if item.put_aside or (self.late and item.late):
-                    self._look(item.batch)
+                self._look(item.batch, malformed=bool(item.put_aside), late=bool(item.late))
                 self._write_through(item.batch)
             except PenstockError as error:
                 self.error = error
@@ -118,95 +120,72 @@ class Quarantine:
                     fix="start again: they are looked for once more before new batches",
                 )
 
-    def _look(self, batch: int) -> None:
-        """Read one batch again and write what it put aside."""
-        if not self._plan(batch):
-            return
-        frame = self._frame(batch)
-        if frame is None:
-            return
-        from pyspark.errors import PySparkException
+    def _look(self, batch: int, *, malformed: bool, late: bool) -> None:
+        """Read one batch again and write what was put aside."""
+        for number, aside in enumerate(self.asides if malformed else ()):
+            name = "malformed" if number == 0 else f"malformed-{number + 1}"
+            self._replay(batch, name, lambda aside=aside: _malformed(aside))  # type: ignore[misc]
+        if self.late and late:
+            before = offsets.read(self.checkpoint, batch - 1) if batch else None
+            if before and before.watermark_ms > 0:
+                rule, watermark_ms = self.late, before.watermark_ms
+                self._replay(batch, "late", lambda: _late(rule, watermark_ms))
 
+    def _replay(self, batch: int, name: str, frame: Callable[[], DataFrame]) -> None:
+        """Run one batch of the main query again as a query that only writes what was put aside."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        side = open_store(f"{beside(self.checkpoint.uri)}/{name}")
+        if side.get(f"commits/{batch}") is not None:
+            return
+        self._plan(side, batch)
         self.guard()
+        counted = frame().observe("penstock_quarantine", F.count(F.lit(1)).alias("rows"))
+        folder = f"{self.path}/{name}/batch={batch}"
+
+        def write(rows: DataFrame, _batch: int) -> None:
+            rows.write.mode("overwrite").json(folder)
+
         query = (
-            frame.writeStream.format("json")
-            .option("checkpointLocation", self.side.uri)
-            .option("path", self.path)
-            .trigger(once=True)
-            .start()
+            counted.writeStream.foreachBatch(write).option("checkpointLocation", side.uri).trigger(once=True).start()
         )
         try:
             query.awaitTermination()
         except PySparkException as error:
             raise explain_failure(str(error), batch=batch) from None
         progress: Any = query.lastProgress
-        counts = (
-            (json.loads(progress.json) if progress else {}).get("observedMetrics", {}).get("penstock_quarantine", {})
-        )
-        self.done(Looked(batch, int(counts.get("malformed", 0)), int(counts.get("late", 0))))
-        log.info("batch %s: %s malformed, %s late", batch, counts.get("malformed"), counts.get("late"))
+        observed = json.loads(progress.json).get("observedMetrics", {}) if progress else {}
+        rows = int(observed.get("penstock_quarantine", {}).get("rows", 0))
+        log.info("batch %s: %s %s rows kept", batch, rows, name)
+        self.done(Looked(batch, name.partition("-")[0], rows))
 
-    def _plan(self, batch: int) -> bool:
-        """Make the side checkpoint say that exactly this batch is planned and not done; False if it is done."""
-        if self.side.get(f"commits/{batch}") is not None:
-            return False
-        wanted = self.checkpoint.get(f"offsets/{batch}")
-        if wanted is None:
+    def _plan(self, side: Store, batch: int) -> None:
+        """Make a side checkpoint say that exactly this batch is planned and not done."""
+        wanted = {batch: self.checkpoint.get(f"offsets/{batch}")}
+        if batch > 0:
+            wanted[batch - 1] = self.checkpoint.get(f"offsets/{batch - 1}")
+        gone = [number for number, data in wanted.items() if data is None]
+        if gone:
             raise RunError(
                 f"batch {batch}: its malformed or late rows can't be found again",
-                why=f"{self.checkpoint.path(f'offsets/{batch}')} is gone, so its range is not known",
+                why=f"{self.checkpoint.path(f'offsets/{gone[0]}')} is gone, so its range is not known",
                 fix="raise spark.sql.streaming.minBatchesToRetain, so that the quarantine can keep up",
             )
-        if self.side.get("metadata") is None:
-            self.side.put("metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+        if side.get("metadata") is None:
+            side.put("metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
         for name in self.checkpoint.list("sources/"):
-            # Initial positions never change, and the file source's log only grows.
+            # Initial positions never change, and the file source's log only grows. Spark's checksum files stay
+            # behind: they would have to be replaced together with what they check.
             data = self.checkpoint.get(name)
             if data is not None and "/." not in name:
-                self.side.put(name, data)
-        for log_name in ("offsets", "commits"):
-            for stale in self.side.list(f"{log_name}/"):
-                self.side.delete(stale)
+                side.put(name, data)
+        for stale in (*side.list("offsets/"), *side.list("commits/")):
+            side.delete(stale)
+        for number, data in wanted.items():
+            side.put(f"offsets/{number}", data or b"")
         if batch > 0:
-            before = self.checkpoint.get(f"offsets/{batch - 1}")
-            if before is None:
-                raise RunError(f"batch {batch}: offsets/{batch - 1} is gone, so where it began is not known")
-            self.side.put(f"offsets/{batch - 1}", before)
-            self.side.put(f"commits/{batch - 1}", b'v1\n{"nextBatchWatermarkMs":0}')
-        self.side.put(f"offsets/{batch}", wanted)
-        return True
-
-    def _frame(self, batch: int) -> DataFrame | None:
-        from pyspark.sql import functions as F
-
-        frames = []
-        for aside in self.asides:
-            positions = [c for c in _POSITION_COLUMNS if c in aside.rows.columns]
-            position = F.struct(*positions) if positions else F.lit(None).cast("struct<none:string>")
-            bad = aside.rows.where(aside.bad)
-            frames.append(_shaped(bad, batch, "malformed", aside.reason, F.to_json(position), aside.record))
-        before = offsets.read(self.checkpoint, batch - 1) if batch else None
-        if self.late and before and before.watermark_ms > 0:
-            rows = self.late.dropped(before.watermark_ms)
-            reason = F.concat(
-                F.lit("late: its window ended at "),
-                F.expr(f"date_format({self.late.deadline}, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")"),
-                F.lit(f", the watermark was {_iso(before.watermark_ms)}"),
-            )
-            columns = [c for c in rows.columns if not c.startswith("window")]
-            record = F.to_json(F.struct(*[F.col(f"`{c}`") for c in columns]))
-            frames.append(_shaped(rows, batch, "late", reason, F.lit(None).cast("string"), record))
-        if not frames:
-            return None
-        whole = frames[0]
-        for frame in frames[1:]:
-            whole = whole.unionByName(frame)
-        kind = F.col("kind")
-        return whole.observe(
-            "penstock_quarantine",
-            F.count_if(kind == "malformed").alias("malformed"),
-            F.count_if(kind == "late").alias("late"),
-        )
+            side.put(f"commits/{batch - 1}", b'v1\n{"nextBatchWatermarkMs":0}')
 
     def _read_through(self) -> int | None:
         data = self.notes.get("quarantine.json")
@@ -217,19 +196,40 @@ class Quarantine:
         self.notes.put("quarantine.json", json.dumps({"through": batch}).encode())
 
 
-def _shaped(frame: DataFrame, batch: int, kind: str, reason: object, position: object, record: object) -> DataFrame:
+def read_back(spark: SparkSession, path: str) -> DataFrame:
+    """Everything in a quarantine, with the number of the batch that each row came in."""
+    whole = f"{SCHEMA}, batch bigint"
+    frame = spark.createDataFrame([], whole)
+    for name in sorted({entry.partition("/")[0] for entry in open_store(path).list()}):
+        frame = frame.unionByName(spark.read.schema(whole).json(f"{path}/{name}"))
+    return frame
+
+
+def _malformed(aside: Aside) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    positions = [name for name in _POSITION_COLUMNS if name in aside.rows.columns]
+    position = F.to_json(F.struct(*positions)) if positions else F.lit(None).cast("string")
+    return _shaped(aside.rows.where(aside.bad), "malformed", aside.reason, position, aside.record)
+
+
+def _late(rule: LateRule, watermark_ms: int) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    rows = rule.dropped(watermark_ms)
+    ended = F.expr(f"date_format({rule.deadline}, \"yyyy-MM-dd'T'HH:mm:ss'Z'\")")
+    watermark = datetime.fromtimestamp(watermark_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    reason = F.concat(F.lit("late: its time was up at "), ended, F.lit(f", the watermark was {watermark}"))
+    columns = [F.col(f"`{name}`") for name in rows.columns if not name.startswith("window")]
+    return _shaped(rows, "late", reason, F.lit(None).cast("string"), F.to_json(F.struct(*columns)))
+
+
+def _shaped(frame: DataFrame, kind: str, reason: Column, position: Column, record: Column) -> DataFrame:
     from pyspark.sql import functions as F
 
     return frame.select(
-        F.lit(batch).cast("bigint").alias("batch"),
         F.lit(kind).alias("kind"),
-        reason.alias("reason"),  # type: ignore[attr-defined]
-        position.alias("position"),  # type: ignore[attr-defined]
-        record.alias("record"),  # type: ignore[attr-defined]
+        reason.alias("reason"),
+        position.alias("position"),
+        record.alias("record"),
     )
-
-
-def _iso(moment_ms: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -215,10 +216,11 @@ class Run:
             self._told_all.set()
 
     def _on_quarantined(self, looked: Looked) -> None:
-        self.summary.malformed += looked.malformed
-        if self.summary.late_is_exact:
-            self.summary.late += looked.late
-        self.events.write("quarantined", batch=looked.batch, malformed=looked.malformed, late=looked.late)
+        if looked.kind == "late":
+            self.summary.late += looked.rows
+        else:
+            self.summary.malformed += looked.rows
+        self.events.write("quarantined", batch=looked.batch, kind=looked.kind, rows=looked.rows)
         self.reports.quarantined(looked)
 
     def _findings(self) -> list[Finding]:

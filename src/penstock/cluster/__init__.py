@@ -1,0 +1,1 @@
+"""Real services as local processes, for the demo, the tests and the drills."""
