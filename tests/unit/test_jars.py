@@ -153,9 +153,7 @@ def test_ivy_keeps_its_hands_off_the_home_folder(machine: Machine) -> None:
     assert Path(cache[1]).is_relative_to(machine.jars)
 
 
-def test_lack_of_room_is_told_before_anything_is_fetched(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lack_of_room_is_told_before_anything_is_fetched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = collections.namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9 - 10**6, 10**6))
     machine.ivy_serves(JAR)
