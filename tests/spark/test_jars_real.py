@@ -47,7 +47,7 @@ def test_without_a_network_the_missing_jars_are_named(tmp_path: Path, monkeypatc
 
 def test_a_mirror_that_is_a_folder_with_poms_serves_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (jar,) = jars_of(["avro"])
-    (path,) = fetch(["avro"], cache=tmp_path / "first")
+    (path,) = fetch(["avro"], cache=tmp_path / "a (first) [1]")
     group, artifact, version = jar.coordinate.split(":")
     place = tmp_path / "mirror" / group.replace(".", "/") / artifact / version
     place.mkdir(parents=True)
