@@ -14,13 +14,11 @@ if TYPE_CHECKING:
 
 def create_topic(bootstrap: str, *, name: str, partitions: int = 1, timeout_s: float = 30.0) -> None:
     """Create a topic and wait until each of its partitions has a leader."""
+    admin = admin_client(bootstrap)
     from confluent_kafka.cimpl import NewTopic
 
-    admin = admin_client(bootstrap)
     new = NewTopic(name, num_partitions=partitions, replication_factor=1)
-    _finish(
-        admin.create_topics([new], request_timeout=timeout_s)[name], what=f"topic {name} can't be created"
-    )
+    _finish(admin.create_topics([new], request_timeout=timeout_s)[name], what=f"topic {name} can't be created")
 
     def is_led() -> bool:
         topic = admin.list_topics(topic=name, timeout=timeout_s).topics.get(name)
@@ -33,9 +31,7 @@ def create_topic(bootstrap: str, *, name: str, partitions: int = 1, timeout_s: f
 def delete_topic(bootstrap: str, *, name: str, timeout_s: float = 30.0) -> None:
     """Delete a topic and wait until the broker no longer lists it."""
     admin = admin_client(bootstrap)
-    _finish(
-        admin.delete_topics([name], request_timeout=timeout_s)[name], what=f"topic {name} can't be deleted"
-    )
+    _finish(admin.delete_topics([name], request_timeout=timeout_s)[name], what=f"topic {name} can't be deleted")
     _until(
         lambda: name not in admin.list_topics(timeout=timeout_s).topics,
         what=f"topic {name} is still listed",
