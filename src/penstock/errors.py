@@ -51,9 +51,7 @@ class UsageError(PenstockError):
 class SpecError(UsageError):
     """The pipeline file is wrong."""
 
-    def __init__(
-        self, what: str, *, file: str, line: int | None = None, why: str = "", fix: str = ""
-    ) -> None:
+    def __init__(self, what: str, *, file: str, line: int | None = None, why: str = "", fix: str = "") -> None:
         place = f"{file}:{line}" if line else file
         super().__init__(f"{place}: {what}", why=why, fix=fix)
         self.file = file

@@ -23,20 +23,12 @@ class Catalog(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The name in SQL.")] = "lake"
-    type: Annotated[
-        Literal["hadoop", "jdbc", "rest", "glue"], Field(description="What keeps the table pointers.")
-    ]
+    type: Annotated[Literal["hadoop", "jdbc", "rest", "glue"], Field(description="What keeps the table pointers.")]
     warehouse: Annotated[str | None, Field(description="The folder or bucket that holds the tables.")] = None
-    uri: Annotated[
-        str | None, Field(description="The catalog's address (jdbc, rest) or endpoint (glue).")
-    ] = None
+    uri: Annotated[str | None, Field(description="The catalog's address (jdbc, rest) or endpoint (glue).")] = None
     username: Annotated[str | None, Field(description="The user of a JDBC catalog.")] = None
-    password: Annotated[
-        SecretStr | None, Field(description="The password of a JDBC catalog, by reference.")
-    ] = None
-    token: Annotated[
-        SecretStr | None, Field(description="The bearer token of a REST catalog, by reference.")
-    ] = None
+    password: Annotated[SecretStr | None, Field(description="The password of a JDBC catalog, by reference.")] = None
+    token: Annotated[SecretStr | None, Field(description="The bearer token of a REST catalog, by reference.")] = None
     options: Options = Field(default_factory=dict, description="Further catalog properties.")
 
     @model_validator(mode="after")

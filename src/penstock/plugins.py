@@ -21,11 +21,7 @@ def _as_texts(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: str(item).lower()
-        if isinstance(item, bool)
-        else str(item)
-        if isinstance(item, int | float)
-        else item
+        key: str(item).lower() if isinstance(item, bool) else str(item) if isinstance(item, int | float) else item
         for key, item in value.items()
     }
 
@@ -62,9 +58,7 @@ class Plugin(BaseModel):
 def names(folder: str) -> tuple[str, ...]:
     """Every plug-in of a folder, Penstock's own and third parties', by name."""
     package = importlib.import_module(f"penstock.{folder}")
-    own = {
-        module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")
-    }
+    own = {module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")}
     return tuple(sorted(own | set(_entry_points(folder))))
 
 

@@ -9,9 +9,7 @@ _SECRET_KEY = re.compile(
     r"pass(word|wd|phrase)?$|secret|token$|api[_.-]?key|access[_.-]?key|credential|jaas|private[_.-]?key",
     re.IGNORECASE,
 )
-_PLACE_KEY = re.compile(
-    r"(file|path|location|dir|uri|url|class|type|provider|providers|impl)$", re.IGNORECASE
-)
+_PLACE_KEY = re.compile(r"(file|path|location|dir|uri|url|class|type|provider|providers|impl)$", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"AKIA[0-9A-Z]{16}|://[^/\s:@]+:[^/\s@]+@|password\s*=\s*[^\s;&$]+", re.IGNORECASE)
 
 MASK = "********"
@@ -40,6 +38,4 @@ class Referenced(str):
 
 def masked(options: dict[str, str]) -> dict[str, str]:
     """The same options with every secret replaced."""
-    return {
-        key: MASK if is_secret_key(key) or holds_secret(value) else value for key, value in options.items()
-    }
+    return {key: MASK if is_secret_key(key) or holds_secret(value) else value for key, value in options.items()}

@@ -84,7 +84,7 @@ def _real_time(out: DataStreamWriter, interval: str) -> DataStreamWriter:
 def _check(pipeline: Pipeline, built: Built) -> None:
     """Spark's own verdict on the combination, before anything is written."""
     jvm: Any = built.frame.sparkSession._jvm
-    analyzed = built.frame._jdf.queryExecution().analyzed()  # type: ignore[operator]
+    analyzed = built.frame._jdf.queryExecution().analyzed()
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
     mode = {"append": modes.Append, "update": modes.Update, "complete": modes.Complete}[pipeline.mode]()
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker

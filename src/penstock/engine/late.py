@@ -36,7 +36,7 @@ def late_rule(frame: DataFrame) -> LateRule | None:
     """How to find the late rows of a stream; None where nothing is dropped for being late."""
     from pyspark.sql import DataFrame
 
-    analyzed = frame._jdf.queryExecution().analyzed()  # type: ignore[operator]
+    analyzed = frame._jdf.queryExecution().analyzed()
     operator = next((node for node in _bottom_up(analyzed) if node.nodeName() in _STATEFUL), None)
     if operator is None:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from penstock.errors import UsageError
 from penstock.spec.schemas import spark_schema
 from penstock.steps import Aside, Built
 
@@ -46,14 +47,10 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
         bad.alias(_BAD),
     )
     metric = f"penstock_parse_{index}"
-    observed = flagged.observe(
-        metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside")
-    )
+    observed = flagged.observe(metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside"))
     built.frame = observed.where(~F.col(_BAD)).drop(_BAD)
     standalone = _read(step, text, _lenient(schema))
-    again = {
-        f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields
-    }
+    again = {f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
     built.asides.append(
         Aside(
             metric=metric,
@@ -70,7 +67,10 @@ def _schema(step: Parse) -> StructType:
     from pyspark.sql.types import StructType
 
     if isinstance(step.schema_, str):
-        return StructType.fromDDL(step.schema_)
+        found = StructType.fromDDL(step.schema_)
+        if not isinstance(found, StructType):
+            raise UsageError(f"parse.schema: {step.schema_!r} is a type, not columns", fix="write `name type, …`")
+        return found
     return StructType.fromJson(spark_schema(step.schema_))
 
 
@@ -103,12 +103,10 @@ def _lenient(schema: StructType) -> StructType:
 
     def soften(kind: DataType) -> DataType:
         if isinstance(kind, StructType):
-            return StructType([StructField(f.name, soften(f.dataType)) for f in kind.fields])
+            return _lenient(kind)
         return StringType() if isinstance(kind, TimestampType | TimestampNTZType | DateType) else kind
 
-    softened = soften(schema)
-    assert isinstance(softened, StructType)
-    return softened
+    return StructType([StructField(f.name, soften(f.dataType)) for f in schema.fields])
 
 
 def _convert(value: Column, kind: DataType, timestamps: str) -> Column:
@@ -117,7 +115,7 @@ def _convert(value: Column, kind: DataType, timestamps: str) -> Column:
 
     if isinstance(kind, TimestampType | TimestampNTZType | DateType):
         return _moment(value, kind, timestamps)
-    if isinstance(kind, StructType) and _lenient(kind) != StructType([f for f in kind.fields]):
+    if isinstance(kind, StructType) and _lenient(kind) != StructType(list(kind.fields)):
         inner = [_convert(value.getField(f.name), f.dataType, timestamps).alias(f.name) for f in kind.fields]
         return F.when(value.isNotNull(), F.struct(*inner))
     return value
@@ -154,9 +152,7 @@ def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column]) -> C
         if isinstance(kind, TimestampType | TimestampNTZType | DateType):
             return value.isNotNull() & converted.isNull()
         if isinstance(kind, StructType):
-            parts = [
-                lost(value.getField(f.name), converted.getField(f.name), f.dataType) for f in kind.fields
-            ]
+            parts = [lost(value.getField(f.name), converted.getField(f.name), f.dataType) for f in kind.fields]
             found = [part for part in parts if part is not None]
             return F.coalesce(_any(found), F.lit(False)) if found else None
         return None
@@ -210,12 +206,8 @@ def _avro(step: Parse, built: Built, raw: Column, *, index: int) -> Built:
     empty = F.to_json(F.col(_PARSED)) == "{}"
     bad = F.col(_PARSED).isNull() | empty
     flagged = parsed.withColumn(_BAD, F.coalesce(bad, F.lit(True)))
-    observed = flagged.observe(
-        metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside")
-    )
-    built.frame = observed.where(~F.col(_BAD)).select(
-        *[F.col(f"`{name}`") for name in step.keep], f"{_PARSED}.*"
-    )
+    observed = flagged.observe(metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside"))
+    built.frame = observed.where(~F.col(_BAD)).select(*[F.col(f"`{name}`") for name in step.keep], f"{_PARSED}.*")
     built.asides.append(
         Aside(
             metric=metric,

@@ -15,7 +15,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.checkpoint import offsets
 from penstock.engine.events import Batch
@@ -52,12 +52,14 @@ class Quarantine:
         *,
         asides: list[Aside],
         late: LateRule | None,
+        guard: Callable[[], None],
         done: Callable[[Looked], None],
     ) -> None:
         self.checkpoint = open_store(checkpoint)
         self.path = path
         self.asides = asides
         self.late = late
+        self.guard = guard
         self.done = done
         self.error: PenstockError | None = None
         self.notes = open_store(beside(checkpoint))
@@ -125,6 +127,7 @@ class Quarantine:
             return
         from pyspark.errors import PySparkException
 
+        self.guard()
         query = (
             frame.writeStream.format("json")
             .option("checkpointLocation", self.side.uri)
@@ -136,7 +139,10 @@ class Quarantine:
             query.awaitTermination()
         except PySparkException as error:
             raise explain_failure(str(error), batch=batch) from None
-        counts = (query.lastProgress or {}).get("observedMetrics", {}).get("penstock_quarantine", {})
+        progress: Any = query.lastProgress
+        counts = (
+            (json.loads(progress.json) if progress else {}).get("observedMetrics", {}).get("penstock_quarantine", {})
+        )
         self.done(Looked(batch, int(counts.get("malformed", 0)), int(counts.get("late", 0))))
         log.info("batch %s: %s malformed, %s late", batch, counts.get("malformed"), counts.get("late"))
 

@@ -55,7 +55,12 @@ def settings(pipeline: Pipeline) -> dict[str, str]:
 
 
 def start(
-    pipeline: Pipeline, *, jars: Sequence[Path], log: Path, java_home: Path | None = None, extra: dict[str, str] | None = None
+    pipeline: Pipeline,
+    *,
+    jars: Sequence[Path],
+    log: Path,
+    java_home: Path | None = None,
+    extra: dict[str, str] | None = None,
 ) -> SparkSession:
     """Start the session; what the JVM has to say goes to `log`."""
     require("pyspark", extra="spark", needed_for="running a pipeline")

@@ -22,9 +22,7 @@ class Delta(Sink):
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
     path: Annotated[str, Field(description="The table's folder.")]
-    partition_by: tuple[str, ...] = Field(
-        default=(), description="Columns that split the table into folders."
-    )
+    partition_by: tuple[str, ...] = Field(default=(), description="Columns that split the table into folders.")
     merge_schema: Annotated[bool, Field(description="Let new columns be added to the table.")] = False
     options: Options = Field(default_factory=dict, description="Further options of Delta's writer.")
 

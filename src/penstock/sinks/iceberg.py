@@ -40,9 +40,7 @@ class Iceberg(Sink):
 
     @property
     def guarantee(self) -> Guarantee:
-        return exactly(
-            "each snapshot records query id and batch number, so a batch written before is skipped"
-        )
+        return exactly("each snapshot records query id and batch number, so a batch written before is skipped")
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
         # Rows of one file group must arrive together, or Iceberg asks for a sort; fanout writes them as they come.
@@ -55,11 +53,7 @@ class Iceberg(Sink):
         spark = frame.sparkSession
         namespace = self.full_name.rpartition(".")[0]
         columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in frame.schema.fields)
-        split = (
-            f" partitioned by ({', '.join(f'`{name}`' for name in self.partition_by)})"
-            if self.partition_by
-            else ""
-        )
+        split = f" partitioned by ({', '.join(f'`{name}`' for name in self.partition_by)})" if self.partition_by else ""
         if namespace.count("."):
             spark.sql(f"create namespace if not exists {namespace}")
         spark.sql(f"create table if not exists {self.full_name} ({columns}) using iceberg{split}")

@@ -23,9 +23,7 @@ class Delta(Source):
         int | None,
         Field(ge=0, description="The first version to read; without it the whole table comes first."),
     ] = None
-    max_files_per_batch: Annotated[
-        int | None, Field(gt=0, description="At most so many files in one batch.")
-    ] = None
+    max_files_per_batch: Annotated[int | None, Field(gt=0, description="At most so many files in one batch.")] = None
     options: Options = Field(default_factory=dict, description="Further options of Delta's source.")
 
     @property

@@ -31,9 +31,7 @@ class Files(Source):
         str | None,
         Field(alias="schema", description="The columns as DDL; needed for json, csv, parquet and orc."),
     ] = None
-    max_files_per_batch: Annotated[
-        int | None, Field(gt=0, description="At most so many files in one batch.")
-    ] = None
+    max_files_per_batch: Annotated[int | None, Field(gt=0, description="At most so many files in one batch.")] = None
     options: Options = Field(default_factory=dict, description="Further options of Spark's file source.")
 
     @model_validator(mode="after")

@@ -41,9 +41,7 @@ class Iceberg(Source):
             if self.options.get(key, "").lower() == "true"
         ]
         if skips:
-            return at_most(
-                f"{skips[0]} leaves those snapshots' rows out", raise_by=f"remove the option {skips[0]}"
-            )
+            return at_most(f"{skips[0]} leaves those snapshots' rows out", raise_by=f"remove the option {skips[0]}")
         return exactly("a batch is a range of files in snapshots, which never change once committed")
 
     def read(self, spark: SparkSession) -> DataFrame:

@@ -29,24 +29,20 @@ class Kafka(Source):
 
     servers: Annotated[str, Field(description="Bootstrap servers, host:port separated by commas.")]
     topic: Annotated[str | None, Field(description="One topic, or several separated by commas.")] = None
-    pattern: Annotated[
-        str | None, Field(description="A regular expression over topic names, instead of topic.")
-    ] = None
+    pattern: Annotated[str | None, Field(description="A regular expression over topic names, instead of topic.")] = None
     start: Annotated[
         Literal["earliest", "latest"] | dict[str, dict[str, int]],
         Field(
             description="Where a query without a checkpoint begins: earliest, latest, or {topic: {partition: offset}}."
         ),
     ] = "earliest"
-    max_records_per_batch: Annotated[
-        int | None, Field(gt=0, description="At most so many records in one batch.")
-    ] = None
+    max_records_per_batch: Annotated[int | None, Field(gt=0, description="At most so many records in one batch.")] = (
+        None
+    )
     headers: Annotated[bool, Field(description="Also read the record headers.")] = False
     fail_on_data_loss: Annotated[
         bool,
-        Field(
-            description="Stop when records that were not read yet are gone. Turning it off loses them silently."
-        ),
+        Field(description="Stop when records that were not read yet are gone. Turning it off loses them silently."),
     ] = True
     protocol: Annotated[
         Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], Field(description="The security protocol.")
@@ -56,12 +52,10 @@ class Kafka(Source):
     ] = "PLAIN"
     username: Annotated[str | None, Field(description="The SASL user.")] = None
     password: Annotated[SecretStr | None, Field(description="The SASL password, by reference.")] = None
-    ca_file: Annotated[
-        str | None, Field(description="A PEM file of the CA that signed the brokers' certificates.")
-    ] = None
-    options: Options = Field(
-        default_factory=dict, description="Further options of Spark's connector, as they are."
+    ca_file: Annotated[str | None, Field(description="A PEM file of the CA that signed the brokers' certificates.")] = (
+        None
     )
+    options: Options = Field(default_factory=dict, description="Further options of Spark's connector, as they are.")
 
     @model_validator(mode="after")
     def _one_subscription(self) -> Kafka:
@@ -91,9 +85,7 @@ class Kafka(Source):
                 "failOnDataLoss=false skips records that retention or a recreated topic took away, without an error",
                 raise_by="remove fail_on_data_loss: false",
             )
-        return exactly(
-            "a batch is a fixed range of offsets per partition, and Kafka reads it again as it was"
-        )
+        return exactly("a batch is a fixed range of offsets per partition, and Kafka reads it again as it was")
 
     def read(self, spark: SparkSession) -> DataFrame:
         import json
@@ -134,22 +126,19 @@ class Kafka(Source):
         }
 
     def positions(self) -> dict[str, Any]:
-        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
-        from confluent_kafka.admin import AdminClient, OffsetSpec
+        from confluent_kafka import TopicPartition
+        from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-        admin = AdminClient(self._client())
+        admin: Any = AdminClient(self._client())
+        spec: Any = OffsetSpec
         metadata = self._metadata()
         partitions = [
-            TopicPartition(name, number)
-            for name in self.topics
-            for number in metadata.topics[name].partitions
+            TopicPartition(name, number) for name in self.topics for number in metadata.topics[name].partitions
         ]
-        assert OFFSET_BEGINNING != OFFSET_END
-        earliest = admin.list_offsets({p: OffsetSpec.earliest() for p in partitions})
-        latest = admin.list_offsets({p: OffsetSpec.latest() for p in partitions})
+        earliest = admin.list_offsets({p: spec.earliest() for p in partitions})
+        latest = admin.list_offsets({p: spec.latest() for p in partitions})
         return {
-            f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset)
-            for p in partitions
+            f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset) for p in partitions
         }
 
     def _metadata(self) -> Any:
@@ -188,7 +177,7 @@ class Kafka(Source):
     def _security(self) -> dict[str, str]:
         if self.protocol == "PLAINTEXT":
             return {}
-        options = {"kafka.security.protocol": self.protocol}
+        options: dict[str, str] = {"kafka.security.protocol": self.protocol}
         if self.protocol.startswith("SASL") and self.password:
             module = "plain.PlainLoginModule" if self.mechanism == "PLAIN" else "scram.ScramLoginModule"
             quoted = self.password.get_secret_value().replace("\\", "\\\\").replace('"', '\\"')

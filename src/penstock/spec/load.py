@@ -32,9 +32,7 @@ def load(path: str | Path, *, variables: Mapping[str, str] | None = None) -> Pip
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise SpecError(
-            "there is no such file", file=str(path), fix="check the path, or run `penstock init`"
-        ) from None
+        raise SpecError("there is no such file", file=str(path), fix="check the path, or run `penstock init`") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpecError("the file can't be read", file=str(path), why=str(reason)) from None
@@ -46,9 +44,7 @@ def load(path: str | Path, *, variables: Mapping[str, str] | None = None) -> Pip
             line=1,
             fix=f"begin with `name:`; keys: {', '.join(KEYS)}",
         )
-    value = resolve(
-        document, file=file, variables=environment(file.parent) if variables is None else variables
-    )
+    value = resolve(document, file=file, variables=environment(file.parent) if variables is None else variables)
     pipeline = _Builder(str(path), file, document).build(value)
     rules.check(pipeline)
     return pipeline
@@ -82,9 +78,7 @@ class _Builder:
             trigger=self._parsed("trigger", value.get("trigger", {"every": "10 seconds"}), Trigger.parse),
             checkpoint=self._path("checkpoint", value["checkpoint"]),
             require=self._parsed("require", value.get("require", "exactly-once"), _level),
-            quarantine=self._path(
-                "quarantine", value.get("quarantine") or f"{value['checkpoint']}.quarantine"
-            ),
+            quarantine=self._path("quarantine", value.get("quarantine") or f"{value['checkpoint']}.quarantine"),
             spark=self._spark(value.get("spark") or {}),
             file=self.file,
             lines=self.document.lines,
@@ -92,16 +86,12 @@ class _Builder:
 
     def _name(self, value: Any) -> str:
         if not isinstance(value, str) or not _NAME.match(value):
-            raise self.error(
-                f"name {value!r} can't be used", "name", fix="letters, digits, - and _, a letter first"
-            )
+            raise self.error(f"name {value!r} can't be used", "name", fix="letters, digits, - and _, a letter first")
         return value
 
     def _one_of(self, key: str, value: Any, known: tuple[Any, ...]) -> Any:
         if value not in known:
-            raise self.error(
-                f"{key} {value!r} is not known", key, fix=plugins.did_you_mean(str(value), list(known))
-            )
+            raise self.error(f"{key} {value!r} is not known", key, fix=plugins.did_you_mean(str(value), list(known)))
         return value
 
     def _parsed(self, key: str, value: Any, parse: Any) -> Any:
@@ -117,17 +107,11 @@ class _Builder:
 
     def _spark(self, value: Any) -> dict[str, str]:
         if not isinstance(value, dict):
-            raise self.error(
-                "spark must be settings by name", "spark", fix="write spark.sql.shuffle.partitions: 4"
-            )
+            raise self.error("spark must be settings by name", "spark", fix="write spark.sql.shuffle.partitions: 4")
         for key in value:
             if not key.startswith("spark."):
-                raise self.error(
-                    f"{key!r} is not a Spark setting", "spark", key, fix="its name begins with `spark.`"
-                )
-        return {
-            key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()
-        }
+                raise self.error(f"{key!r} is not a Spark setting", "spark", key, fix="its name begins with `spark.`")
+        return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
     def _plugin(self, folder: str, value: Any, *path: str | int) -> Any:
         what = {"sources": "source", "steps": "step", "sinks": "sink"}[folder]
@@ -142,9 +126,7 @@ class _Builder:
             cls = plugins.load(folder, name)
         except KeyError:
             known = plugins.names(folder)
-            raise self.error(
-                f"unknown {what} {name!r}", *path, name, fix=plugins.did_you_mean(name, known)
-            ) from None
+            raise self.error(f"unknown {what} {name!r}", *path, name, fix=plugins.did_you_mean(name, known)) from None
         if options is None:
             options = {}
         if not isinstance(options, dict):
@@ -163,9 +145,7 @@ class _Builder:
         known = fields(cls)
         for key in options:
             if key not in known:
-                raise self.error(
-                    f"{path[-1]} has no option {key!r}", *path, key, fix=plugins.did_you_mean(key, known)
-                )
+                raise self.error(f"{path[-1]} has no option {key!r}", *path, key, fix=plugins.did_you_mean(key, known))
 
     def _invalid(self, name: str, error: ValidationError, path: tuple[str | int, ...]) -> SpecError:
         first, *others = error.errors()

@@ -90,9 +90,7 @@ class _Resolver:
                     why=str(reason),
                     fix="check the path; it is taken from the pipeline file's folder",
                 ) from None
-        raise self._error(
-            f"${{{reference}}} is not a reference", path, fix="write ${env:NAME} or ${file:path}"
-        )
+        raise self._error(f"${{{reference}}} is not a reference", path, fix="write ${env:NAME} or ${file:path}")
 
     def _refuse_literal_secret(self, key: str, value: str, path: KeyPath) -> None:
         if value and (is_secret_key(key) or holds_secret(value)):

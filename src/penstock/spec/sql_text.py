@@ -14,24 +14,86 @@ _WORD = re.compile(r"\b[a-z_][a-z0-9_]*\b", re.IGNORECASE)
 _OVER = re.compile(r"^\s*(filter\s*\([^)]*\)\s*)?over\b", re.IGNORECASE)
 
 AGGREGATES = frozenset(
-    ["any", "any_value", "approx_count_distinct", "approx_percentile", "array_agg", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "collect_list", "collect_set", "corr", "count", "count_if", "count_min_sketch", "covar_pop", "covar_samp", "every", "first", "first_value", "grouping", "histogram_numeric", "kurtosis", "last", "last_value", "listagg", "max", "max_by", "mean", "median", "min", "min_by", "mode", "percentile", "percentile_approx", "regr_avgx", "regr_avgy", "regr_count", "skewness", "some", "std", "stddev", "stddev_pop", "stddev_samp", "string_agg", "sum", "try_avg", "try_sum", "var_pop", "var_samp", "variance"]
+    [
+        "any",
+        "any_value",
+        "approx_count_distinct",
+        "approx_percentile",
+        "array_agg",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bool_and",
+        "bool_or",
+        "collect_list",
+        "collect_set",
+        "corr",
+        "count",
+        "count_if",
+        "count_min_sketch",
+        "covar_pop",
+        "covar_samp",
+        "every",
+        "first",
+        "first_value",
+        "grouping",
+        "histogram_numeric",
+        "kurtosis",
+        "last",
+        "last_value",
+        "listagg",
+        "max",
+        "max_by",
+        "mean",
+        "median",
+        "min",
+        "min_by",
+        "mode",
+        "percentile",
+        "percentile_approx",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "skewness",
+        "some",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "string_agg",
+        "sum",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ]
 )
 # Not current_timestamp() and the like: Spark takes them from the offset log, so a replay sees the same moment.
 _NONDETERMINISTIC = frozenset(
-    ["rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id", "reflect", "java_method", "randstr", "uniform"]
+    [
+        "rand",
+        "randn",
+        "random",
+        "uuid",
+        "shuffle",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "reflect",
+        "java_method",
+        "randstr",
+        "uniform",
+    ]
 )
 _CURRENT_TIME = frozenset(["now", "curdate", "current_timestamp", "current_date", "current_time", "localtimestamp"])
-_NOT_MAP_LIKE = frozenset(
-    {"join", "union", "distinct", "limit", "order", "sort", "intersect", "except", "lateral"}
-)
+_NOT_MAP_LIKE = frozenset({"join", "union", "distinct", "limit", "order", "sort", "intersect", "except", "lateral"})
 
 
 def aggregates(query: str) -> bool:
     """Whether the query groups rows."""
     text = _bare(query)
-    if re.search(r"\bgroup\s+by\b", text, re.IGNORECASE) or re.search(
-        r"\bselect\s+distinct\b", text, re.IGNORECASE
-    ):
+    if re.search(r"\bgroup\s+by\b", text, re.IGNORECASE) or re.search(r"\bselect\s+distinct\b", text, re.IGNORECASE):
         return True
     for call in _CALL.finditer(text):
         if call[1].lower() in AGGREGATES and not _OVER.match(_after_call(text, call.end())):

@@ -100,9 +100,7 @@ class _Reader:
             # YAML 1.1 reads a bare `on` or `yes` as true: the text as written is what was meant.
             key = str(key_node.value)
             if not isinstance(key_node, yaml.ScalarNode) or key == "<<":
-                raise SpecError(
-                    f"{key[:40]!r} can't be a key here", file=self.file, line=line, fix="use a plain word"
-                )
+                raise SpecError(f"{key[:40]!r} can't be a key here", file=self.file, line=line, fix="use a plain word")
             if key in result:
                 raise SpecError(
                     f"{key!r} is there twice",

@@ -19,14 +19,10 @@ class Dedupe(Step):
     shorthand: ClassVar[str | None] = "keys"
     stateful: ClassVar[bool] = True
 
-    keys: Annotated[
-        tuple[str, ...], Field(min_length=1, description="The columns that make a record unique.")
-    ]
+    keys: Annotated[tuple[str, ...], Field(min_length=1, description="The columns that make a record unique.")]
     within_watermark: Annotated[
         bool | None,
-        Field(
-            description="Forget a key after the watermark's delay. Default: yes if there is a watermark step."
-        ),
+        Field(description="Forget a key after the watermark's delay. Default: yes if there is a watermark step."),
     ] = None
 
     @field_validator("keys", mode="before")

@@ -32,16 +32,12 @@ class Parse(Step):
     keep: Annotated[tuple[str, ...], Field(description="Columns of the source to carry along.")] = ()
     timestamps: Annotated[
         str,
-        Field(
-            description="`iso`, `epoch_ms`, `epoch_s`, or a pattern of Spark's such as `dd/MM/yyyy HH:mm:ss`."
-        ),
+        Field(description="`iso`, `epoch_ms`, `epoch_s`, or a pattern of Spark's such as `dd/MM/yyyy HH:mm:ss`."),
     ] = "iso"
     confluent: Annotated[
         bool, Field(description="Avro only: skip the five bytes that a schema registry puts first.")
     ] = False
-    options: Options = Field(
-        default_factory=dict, description="Further options of Spark's reader for the format."
-    )
+    options: Options = Field(default_factory=dict, description="Further options of Spark's reader for the format.")
 
     @field_validator("schema_", mode="before")
     @classmethod

@@ -19,12 +19,10 @@ class Python(Step):
 
     shorthand: ClassVar[str | None] = "function"
 
-    function: Annotated[
-        str, Field(pattern=r"^[\w.]+:\w+$", description="module:function, DataFrame to DataFrame.")
-    ]
-    deterministic: Annotated[
-        bool, Field(description="Your word that the same rows always give the same result.")
-    ] = False
+    function: Annotated[str, Field(pattern=r"^[\w.]+:\w+$", description="module:function, DataFrame to DataFrame.")]
+    deterministic: Annotated[bool, Field(description="Your word that the same rows always give the same result.")] = (
+        False
+    )
     stateful_: Annotated[
         bool, Field(alias="stateful", description="Whether the function groups, joins or keeps state.")
     ] = False

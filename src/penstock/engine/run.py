@@ -1,0 +1,151 @@
+"""`penstock run`, without the printing: every check, then the session, then the supervised query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.engine import build as building
+from penstock.engine import jars, jvm_classes, session
+from penstock.engine.events import EventLog
+from penstock.engine.fence import Fence
+from penstock.engine.java import find_java
+from penstock.engine.stopping import StopRequest
+from penstock.engine.supervise import MAX_RESTARTS, Reports, Run, Summary
+from penstock.errors import StorageError
+from penstock.spec.explain import demand
+from penstock.spec.pipeline import Pipeline, Trigger
+from penstock.storage import is_local, local_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line adds to the file."""
+
+    trigger: Trigger | None = None
+    take_over: bool = False
+    max_restarts: int = MAX_RESTARTS
+    state: Path | None = None
+
+
+def state_folder(pipeline: Pipeline, given: Path | None = None) -> Path:
+    """Where a run keeps its events and logs: `.penstock/<name>` beside the file."""
+    return (given or pipeline.folder / ".penstock") / pipeline.name
+
+
+def run(
+    pipeline: Pipeline,
+    options: Options,
+    *,
+    reports: Reports,
+    fetching: Callable[[jars.Progress], None] | None = None,
+    starting: Callable[[], None] | None = None,
+) -> Summary:
+    """Check everything that can be checked without a JVM, then run the pipeline."""
+    demand(pipeline)
+    trigger = options.trigger or pipeline.trigger
+    pipeline = replace(pipeline, trigger=trigger)
+    java = find_java()
+    pipeline.source.preflight()
+    pipeline.sink.preflight()
+    check_checkpoint(pipeline)
+    paths = (*jars.fetch(pipeline.jars, progress=fetching), jvm_classes.build())
+    folder = state_folder(pipeline, options.state)
+    stop = StopRequest()
+    fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name, take_over=options.take_over)
+    try:
+        events = EventLog(folder / "events" / f"{fence.epoch:08d}.jsonl")
+        if starting:
+            starting()
+        spark = session.start(
+            pipeline, jars=paths, log=folder / "spark.log", java_home=java.home, extra=fence_settings(pipeline, fence)
+        )
+        with stop.on_signals():
+            try:
+                return Run(
+                    pipeline,
+                    spark,
+                    fence,
+                    trigger=trigger,
+                    events=events,
+                    stop=stop,
+                    reports=reports,
+                    max_restarts=options.max_restarts,
+                ).run()
+            finally:
+                events.close()
+                spark.stop()
+    finally:
+        # The run's own outcome matters more; the next run sees that this process is gone.
+        with suppress(StorageError):
+            fence.release()
+
+
+def dry_run(
+    pipeline: Pipeline, *, state: Path | None = None, fetching: Callable[[jars.Progress], None] | None = None
+) -> str:
+    """The plan that Spark would run; nothing is started or written except under the state folder."""
+    demand(pipeline)
+    java = find_java()
+    pipeline.source.preflight()
+    paths = jars.fetch(pipeline.jars, progress=fetching)
+    spark = session.start(pipeline, jars=paths, log=state_folder(pipeline, state) / "spark.log", java_home=java.home)
+    try:
+        return building.plan(pipeline, building.build(pipeline, spark))
+    finally:
+        spark.stop()
+
+
+def fence_settings(pipeline: Pipeline, fence: Fence) -> dict[str, str]:
+    """What tells Spark's checkpoint writes which file means that this run was replaced."""
+    own = {
+        "spark.penstock.fence.successor": fence.successor,
+        "spark.penstock.fence.checkpoint": pipeline.checkpoint,
+    }
+    if _MANAGER not in pipeline.spark:
+        own[_MANAGER] = "penstock.FencedCheckpoints"
+    return own
+
+
+def check_checkpoint(pipeline: Pipeline) -> None:
+    """Raise if the checkpoint is something that Spark could not start from."""
+    from penstock.checkpoint import offsets
+    from penstock.storage import open_store
+
+    if is_local(pipeline.checkpoint):
+        path = local_path(pipeline.checkpoint)
+        if path.exists() and not path.is_dir():
+            raise StorageError(
+                f"checkpoint {path} is a file", why="a checkpoint is a folder", fix="choose another path"
+            )
+        if not path.exists():
+            return
+    store = open_store(pipeline.checkpoint)
+    planned = offsets.batches(store, "offsets")
+    if planned:
+        # The last file decides where the next start begins, so a torn one is told before a JVM is started.
+        offsets.read(store, planned[-1])
+        metadata = store.get("metadata")
+        if metadata is None or b'"id"' not in metadata:
+            raise StorageError(
+                f"{store.path('metadata')}: the query's id is {'gone' if metadata is None else 'not readable'}",
+                why="without it Spark would take this for a new query, and the sink would not know its batches",
+                fix="restore the file `metadata` from a copy; don't delete the checkpoint",
+            )
+
+
+def open_session(pipeline: Pipeline, *, log: Path) -> SparkSession:
+    """A session with the pipeline's jars, for reading its sink back."""
+    java = find_java()
+    return session.start(pipeline, jars=jars.fetch(pipeline.jars), log=log, java_home=java.home)
+
+
+__all__ = ["Options", "Reports", "check_checkpoint", "dry_run", "open_session", "run", "state_folder"]
