@@ -50,8 +50,7 @@ def pin(coordinates: list[str]) -> tuple[Jar, ...]:
         out = retrieve(coordinates, java=find_java(), scratch=Path(scratch))
         files = {each: out / file_name(each) for each in coordinates}
         return tuple(
-            Jar(coordinate=each, sha256=sha256_of(file), size=file.stat().st_size)
-            for each, file in files.items()
+            Jar(coordinate=each, sha256=sha256_of(file), size=file.stat().st_size) for each, file in files.items()
         )
 
 

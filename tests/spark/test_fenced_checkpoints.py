@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -52,6 +52,9 @@ def test_a_successor_stops_the_log_and_spares_other_checkpoints(tmp_path: Path) 
     assert seen["midway"]["offsets"] == ["0"]
     assert seen["midway"]["commits"] == []
     assert seen["midway"]["temporary"] == []
+
+    assert "PENSTOCK_FENCED" in seen["frozen"]["error"]
+    assert seen["frozen"]["left"] == []
 
 
 def _job(jar: str, folder: Path) -> None:
@@ -93,12 +96,10 @@ def _job(jar: str, folder: Path) -> None:
             "error": error,
             "offsets": [name for name in names(at / "offsets") if not name.startswith(".")],
             "commits": [name for name in names(at / "commits") if not name.startswith(".")],
-            "temporary": [
-                name for sub in ("offsets", "commits") for name in names(at / sub) if ".tmp" in name
-            ],
+            "temporary": [name for sub in ("offsets", "commits") for name in names(at / sub) if ".tmp" in name],
         }
 
-    seen = {}
+    seen: dict[str, dict[str, object]] = {}
     run(ck)
     seen["before"] = run(ck)
     successor.touch()
@@ -114,6 +115,24 @@ def _job(jar: str, folder: Path) -> None:
         successor.touch()
 
     seen["midway"] = run(folder / "midway", in_batch=take_over)
+
+    # A driver is frozen while it writes the file, and wakes when its successor has started.
+    successor.unlink()
+    at = folder / "midway" / "offsets"
+    jvm: Any = spark._jvm
+    manager = jvm.penstock.FencedCheckpoints(
+        jvm.org.apache.hadoop.fs.Path(str(at)), spark._jsparkSession.sessionState().newHadoopConf()
+    )
+    before = names(at)
+    stream = manager.createAtomic(jvm.org.apache.hadoop.fs.Path(f"{at}/7"), False)
+    stream.write(118)
+    successor.touch()
+    error = None
+    try:
+        stream.close()
+    except Exception as raised:
+        error = str(raised)
+    seen["frozen"] = {"error": error, "left": sorted(set(names(at)) - set(before))}
     spark.stop()
     print(json.dumps(seen))
 

@@ -13,15 +13,11 @@ from penstock.errors import JarError
 pytestmark = pytest.mark.spark
 
 
-def test_a_group_is_fetched_through_ivy_into_a_fresh_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_is_fetched_through_ivy_into_a_fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Progress] = []
     paths = fetch(["avro", "kafka"], cache=tmp_path, progress=seen.append)
     assert [path.name for path in paths] == [jar.file for jar in jars_of(["avro", "kafka"])]
-    assert all(
-        path.stat().st_size == jar.size for path, jar in zip(paths, jars_of(["avro", "kafka"]), strict=True)
-    )
+    assert all(path.stat().st_size == jar.size for path, jar in zip(paths, jars_of(["avro", "kafka"]), strict=True))
     assert [each.done_bytes for each in seen] == sorted(each.done_bytes for each in seen)
     assert seen[-1].done_jars == len(paths)
     assert sorted(os.listdir(tmp_path / "jars")) == sorted(
@@ -33,9 +29,7 @@ def test_a_group_is_fetched_through_ivy_into_a_fresh_cache(
     assert fetch(["avro", "kafka"], cache=tmp_path) == paths
 
 
-def test_without_a_network_the_missing_jars_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_network_the_missing_jars_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A mirror that nobody serves: the port is refused, as without a network.
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
@@ -51,11 +45,9 @@ def test_without_a_network_the_missing_jars_are_named(
     assert os.listdir(tmp_path / "cache" / "jars") == []
 
 
-def test_a_mirror_that_is_a_folder_with_poms_serves_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mirror_that_is_a_folder_with_poms_serves_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (jar,) = jars_of(["avro"])
-    (path,) = fetch(["avro"], cache=tmp_path / "first")
+    (path,) = fetch(["avro"], cache=tmp_path / "a (first) [1]")
     group, artifact, version = jar.coordinate.split(":")
     place = tmp_path / "mirror" / group.replace(".", "/") / artifact / version
     place.mkdir(parents=True)

@@ -14,9 +14,7 @@ from penstock.errors import SetupError
 pytestmark = pytest.mark.spark
 
 
-def test_the_jar_is_built_once_and_the_same_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_jar_is_built_once_and_the_same_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = build(cache=tmp_path / "a"), build(cache=tmp_path / "b")
     assert one.name == two.name
     assert one.read_bytes() == two.read_bytes()

@@ -25,7 +25,7 @@ OTHER = Jar("org.example:other:2.0", sha256=hashlib.sha256(CONTENT).hexdigest(),
 # Plays Ivy: finds the folder in the -retrieve pattern, then does what the test says there.
 FAKE_JAVA = """#!/bin/sh
 if [ "$1" = -version ]; then echo 'openjdk version "17.0.1"' >&2; exit 0; fi
-echo "$@" >> {calls}
+echo "in $PWD: $@" >> {calls}
 while [ $# -gt 0 ]; do [ "$1" = -retrieve ] && out=$(dirname "$2"); [ "$1" = -cache ] && cache=$2; shift; done
 mkdir -p "$out" "$cache"; cd "$out"
 {script}
@@ -129,13 +129,15 @@ def test_a_good_jar_whose_stamp_is_lost_is_hashed_and_used(machine: Machine) -> 
 def test_a_jar_that_can_not_be_had_is_named_and_nothing_leaks(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PENSTOCK_IVYSETTINGS", "/etc/own-mirror.xml")
+    settings = machine.home / "own-mirror.xml"
+    settings.write_text("<ivysettings/>")
+    monkeypatch.setenv("PENSTOCK_IVYSETTINGS", str(settings))
     machine.ivy("echo 'tried https://joe:hush@mirror/thing-1.0.jar?token=hush'; echo ' not found'; exit 1")
     with pytest.raises(JarError, match=r"1 of 1 jars.*org\.example:thing:1\.0") as caught:
         fetch_jars([JAR], cache=machine.cache)
     assert "tried https://***@mirror/thing-1.0.jar?*** | not found" in caught.value.why
     assert "hush" not in str(caught.value)
-    assert "-settings /etc/own-mirror.xml" in machine.calls.read_text()
+    assert f"-settings {settings}" in machine.calls.read_text()
     assert leftovers(machine) == []
 
 
@@ -148,14 +150,27 @@ def test_an_ivy_that_claims_success_without_files_is_not_believed(machine: Machi
 def test_ivy_keeps_its_hands_off_the_home_folder(machine: Machine) -> None:
     machine.ivy_serves(JAR)
     fetch_jars([JAR], cache=machine.cache)
-    cache = re.search(r"-cache (\S+)", machine.calls.read_text())
-    assert cache is not None
-    assert Path(cache[1]).is_relative_to(machine.jars)
+    call = machine.calls.read_text()
+    assert call.startswith(f"in {machine.jars}/.fetch-")
+    assert "-cache cache " in call
 
 
-def test_lack_of_room_is_told_before_anything_is_fetched(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
+def test_a_settings_file_that_is_not_there_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_IVYSETTINGS", "nowhere.xml")
+    machine.ivy_serves(JAR)
+    with pytest.raises(JarError, match=r"no Ivy settings file .*nowhere\.xml"):
+        fetch_jars([JAR], cache=machine.cache)
+
+
+def test_a_relative_cache_folder_gives_absolute_paths(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine.ivy_serves(JAR)
+    assert fetch_jars([JAR], cache=Path("near")) == (tmp_path / "near" / "jars" / JAR.file,)
+
+
+def test_lack_of_room_is_told_before_anything_is_fetched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = collections.namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9 - 10**6, 10**6))
     machine.ivy_serves(JAR)

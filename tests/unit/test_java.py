@@ -28,12 +28,8 @@ def _bare_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(java, "USUAL_PLACES", (str(tmp_path / "jvm" / "*"),))
 
 
-@pytest.mark.parametrize(
-    ("text", "version"), [("17.0.15", 17), ("21", 21), ("21-ea", 21), ("17.0.1+12-LTS", 17)]
-)
-def test_java_home_is_taken_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, version: int
-) -> None:
+@pytest.mark.parametrize(("text", "version"), [("17.0.15", 17), ("21", 21), ("21-ea", 21), ("17.0.1+12-LTS", 17)])
+def test_java_home_is_taken_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, version: int) -> None:
     path = fake_java(tmp_path / "home", version=text)
     fake_java(tmp_path / "path", version="17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import os
-import re
 import signal
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from penstock.cluster.kafka_settings import HOST, free_port, new_cluster_id, ports_in, render
 from penstock.cluster.kafka_topics import admin_client, answers, create_topic, delete_topic
 from penstock.cluster.process import TiedProcess, pid_in_use
 from penstock.engine.jars import Progress, fetch
@@ -25,7 +23,6 @@ __all__ = ["KafkaBroker", "create_topic", "delete_topic"]
 
 START_TIMEOUT_S = 60.0
 STOP_GRACE_S = 15.0
-_HOST = "127.0.0.1"
 _JVM = ["-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 _LOGGING = [
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -61,9 +58,9 @@ class KafkaBroker:
             progress: told about the fetch of the jars, if there is one.
         """
         self.folder = folder.absolute()
-        known = _ports_in(self._properties)
-        self.port = port or known.get("PLAINTEXT") or _free_port()
-        self.controller_port = controller_port or known.get("CONTROLLER") or _free_port()
+        known = ports_in(self._properties)
+        self.port = port or known.get("PLAINTEXT") or free_port()
+        self.controller_port = controller_port or known.get("CONTROLLER") or free_port()
         self._cache = cache
         self._progress = progress
         self._process: TiedProcess | None = None
@@ -71,7 +68,7 @@ class KafkaBroker:
     @property
     def bootstrap(self) -> str:
         """The address for `bootstrap.servers`."""
-        return f"{_HOST}:{self.port}"
+        return f"{HOST}:{self.port}"
 
     @property
     def log(self) -> Path:
@@ -113,7 +110,9 @@ class KafkaBroker:
                 fix=f"use that one, end it (kill {pid}), or give another folder",
             )
         self._data.mkdir(parents=True, exist_ok=True)
-        self._properties.write_text(self._settings(), encoding="utf-8")
+        self._properties.write_text(
+            render(data=self._data, port=self.port, controller_port=self.controller_port), encoding="utf-8"
+        )
         jars = fetch(["broker"], cache=self._cache, progress=self._progress)
         java = [str(find_java().path), *_JVM, *_LOGGING, "-cp", os.pathsep.join(map(str, jars))]
         if not (self._data / "meta.properties").exists():
@@ -152,45 +151,13 @@ class KafkaBroker:
     ) -> None:
         self.stop()
 
-    def _settings(self) -> str:
-        voter = f"{_HOST}:{self.controller_port}"
-        lines = {
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@{voter}",
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{voter}",
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "log.dirs": self._data,
-            # One node can hold one copy; the defaults of 3 would leave transactions and groups waiting.
-            "offsets.topic.replication.factor": 1,
-            "offsets.topic.num.partitions": 1,
-            "transaction.state.log.replication.factor": 1,
-            "transaction.state.log.min.isr": 1,
-            "transaction.state.log.num.partitions": 1,
-            "share.coordinator.state.topic.replication.factor": 1,
-            "share.coordinator.state.topic.min.isr": 1,
-            "group.initial.rebalance.delay.ms": 0,
-            "log.cleaner.dedupe.buffer.size": 4 * 1024 * 1024,  # the default of 128 MB is half the heap
-            "file.delete.delay.ms": 1000,
-            # After a kill the controller lets the broker back in only when its old session has run out:
-            # with the default of 9 s such a start takes 11.5 s.
-            "broker.heartbeat.interval.ms": 500,
-            "broker.session.timeout.ms": 3000,
-            # A mistyped topic must fail, and a deleted one must stay away.
-            "auto.create.topics.enable": "false",
-        }
-        return "".join(f"{key}={value}\n" for key, value in lines.items())
-
     def _format(self, java: list[str]) -> None:
         """Give the data folder its cluster id.
 
         A hand-written meta.properties would save this JVM (0.8 s), but Kafka then starts with every feature
         at level 0, without transaction.version 2 among them: not the broker that people run.
         """
-        command = [*java, "kafka.tools.StorageTool", "format", "-t", _new_cluster_id()]
+        command = [*java, "kafka.tools.StorageTool", "format", "-t", new_cluster_id()]
         done = subprocess.run(
             [*command, "-c", str(self._properties)],
             stdin=subprocess.DEVNULL,
@@ -232,26 +199,4 @@ class KafkaBroker:
 def _accepts(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
-        return probe.connect_ex((_HOST, port)) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def _ports_in(properties: Path) -> dict[str, int]:
-    """Return listener name -> port, as an earlier start wrote them."""
-    if not properties.exists():
-        return {}
-    found = re.search(r"^listeners=(.*)$", properties.read_text(encoding="utf-8"), re.MULTILINE)
-    pairs = re.findall(r"(\w+)://[^:,]*:(\d+)", found[1]) if found else []
-    return {name: int(port) for name, port in pairs}
-
-
-def _new_cluster_id() -> str:
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        if not text.startswith("-"):  # StorageTool would take it for an option
-            return text
+        return probe.connect_ex((HOST, port)) == 0

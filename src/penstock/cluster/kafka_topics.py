@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def create_topic(bootstrap: str, *, name: str, partitions: int = 1, timeout_s: float = 30.0) -> None:
     """Create a topic and wait until each of its partitions has a leader."""
+    admin = admin_client(bootstrap)
     from confluent_kafka.cimpl import NewTopic
 
-    admin = admin_client(bootstrap)
     new = NewTopic(name, num_partitions=partitions, replication_factor=1)
     _finish(admin.create_topics([new], request_timeout=timeout_s)[name], what=f"topic {name} can't be created")
 

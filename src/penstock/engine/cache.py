@@ -13,11 +13,11 @@ from penstock.errors import JarError
 def cache_folder(given: Path | None = None) -> Path:
     """Return `given`, else $PENSTOCK_CACHE, else $XDG_CACHE_HOME/penstock, else ~/.cache/penstock."""
     if given is not None:
-        return given
+        return given.absolute()
     if own := os.environ.get("PENSTOCK_CACHE"):
-        return Path(own)
+        return Path(own).expanduser().absolute()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg, "penstock")
+        return Path(xdg, "penstock").absolute()
     return Path.home() / ".cache" / "penstock"
 
 

@@ -64,9 +64,9 @@ def retrieve(
     if ivy_jar is None:
         raise JarError("PySpark ships no Ivy", why=f"no ivy-*.jar in {pyspark_jars()}", fix="reinstall pyspark")
     command = [str(java.path), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", str(ivy_jar)]
-    command += ["-settings", os.environ.get("PENSTOCK_IVYSETTINGS") or str(scratch / "ivysettings.xml")]
-    command += ["-ivy", str(scratch / "ivy.xml"), "-cache", str(scratch / "cache")]
-    command += ["-retrieve", str(out / "[artifact]-[revision].[ext]")]
+    # Relative to the folder that it runs in: brackets in a user's path would be part of the pattern.
+    command += ["-settings", _own_settings() or "ivysettings.xml", "-ivy", "ivy.xml", "-cache", "cache"]
+    command += ["-retrieve", "out/[artifact]-[revision].[ext]"]
     log = scratch / "ivy.log"
     with log.open("wb") as sink:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, cwd=scratch)
@@ -94,6 +94,20 @@ def file_name(coordinate: str) -> str:
     """Return `artifact-version.jar` for `group:artifact:version`."""
     _, artifact, version = coordinate.split(":")
     return f"{artifact}-{version}.jar"
+
+
+def _own_settings() -> str | None:
+    """Return the path of the user's own Ivy settings, if there are any."""
+    if not (named := os.environ.get("PENSTOCK_IVYSETTINGS")):
+        return None
+    path = Path(named).expanduser().absolute()
+    if not path.is_file():
+        raise JarError(
+            f"there is no Ivy settings file {path}",
+            why="PENSTOCK_IVYSETTINGS names it",
+            fix="correct or unset PENSTOCK_IVYSETTINGS",
+        )
+    return str(path)
 
 
 def _module(coordinates: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from penstock.engine.java import find_java
 from penstock.errors import SetupError
 
 SOURCES = Path(__file__).with_name("jvm")
-_EXIT_TIMEOUT_S = 5.0
 # A zip can't hold an earlier time; a fixed one makes the same sources give the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -101,36 +100,30 @@ def _run_janino(gateway: Any, *, sources: Sequence[Path], into: Path) -> None:
 
 @contextmanager
 def _gateway() -> Iterator[Any]:
-    """A small JVM with PySpark's jars, reached over 127.0.0.1 with a token; it is gone afterwards."""
-    from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+    """A small JVM with PySpark's jars, reached over 127.0.0.1 with a token; it is gone afterwards.
 
-    jars = pyspark_jars()
-    port, token, process = launch_gateway(
-        jarpath=str(next(jars.glob("py4j-*.jar"), "")),
-        classpath=str(jars / "*"),
-        javaopts=["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"],
-        die_on_exit=True,  # its standard input is our pipe: even if we are killed, it ends
-        java_path=str(find_java().path),
-        enable_auth=True,
-        return_proc=True,
-    )
-    try:
-        parameters = GatewayParameters(address="127.0.0.1", port=port, auth_token=token)
-        with closing(JavaGateway(gateway_parameters=parameters)) as gateway:
-            yield gateway
-    finally:
-        _end(process)
+    py4j's launch_gateway would do the same, but leaves pipes and a thread behind.
+    """
+    from py4j.java_gateway import GatewayParameters, JavaGateway
 
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()
-    try:
-        process.wait(timeout=_EXIT_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    command = [str(find_java().path), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
+    command += ["-cp", str(pyspark_jars() / "*"), "py4j.GatewayServer"]
+    # It ends when its standard input, a pipe of ours, breaks: even if we are killed.
+    command += ["--die-on-broken-pipe", "--enable-auth", "0"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port, token = int(process.stdout.readline()), process.stdout.readline().strip()
+            parameters = GatewayParameters(address="127.0.0.1", port=port, auth_token=token)
+            gateway = JavaGateway(gateway_parameters=parameters)
+            try:
+                yield gateway
+            finally:
+                gateway.shutdown()
+        finally:
+            process.kill()
 
 
 def _zip(folder: Path, *, into: Path) -> None:
