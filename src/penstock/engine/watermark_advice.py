@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from penstock.durations import describe, milliseconds
 from penstock.engine.events import Batch
 from penstock.finding import Finding, Severity
-from penstock.spec.durations import describe, milliseconds
 
 # Below these a run is too short to judge by.
 MIN_BATCHES = 5

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from penstock.durations import milliseconds
 from penstock.guarantee import Level
 from penstock.sinks import Sink
 from penstock.sources import Source
-from penstock.spec.durations import milliseconds
 from penstock.steps import Step
 
 Mode = Literal["append", "update", "complete"]

@@ -65,6 +65,6 @@ class Parse(Step):
         return False
 
     def apply(self, built: Built, *, index: int) -> Built:
-        from penstock.engine.parsing import parse
+        from penstock.steps._parsing import parse
 
         return parse(self, built, index=index)

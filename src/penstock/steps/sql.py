@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from penstock.spec import sql_text
+from penstock import sql_text
 from penstock.steps import Built, Step
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from penstock.spec.durations import Duration
+from penstock.durations import Duration
 from penstock.steps import Built, Step
 
 

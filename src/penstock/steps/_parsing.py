@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from penstock.column_schemas import spark_schema
 from penstock.errors import UsageError
-from penstock.spec.schemas import spark_schema
 from penstock.steps import Aside, Built
 
 if TYPE_CHECKING:
