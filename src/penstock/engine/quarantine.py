@@ -46,6 +46,7 @@ class Looked:
     batch: int
     kind: str
     rows: int
+    example: str = ""
 
 
 class Quarantine:
@@ -141,7 +142,9 @@ class Quarantine:
             return
         self._plan(side, batch)
         self.guard()
-        counted = frame().observe("penstock_quarantine", F.count(F.lit(1)).alias("rows"))
+        counted = frame().observe(
+            "penstock_quarantine", F.count(F.lit(1)).alias("rows"), F.max("reason").alias("example")
+        )
         folder = f"{self.path}/{name}/batch={batch}"
 
         def write(rows: DataFrame, _batch: int) -> None:
@@ -156,9 +159,10 @@ class Quarantine:
             raise explain_failure(str(error), batch=batch) from None
         progress: Any = query.lastProgress
         observed = json.loads(progress.json).get("observedMetrics", {}) if progress else {}
-        rows = int(observed.get("penstock_quarantine", {}).get("rows", 0))
-        log.info("batch %s: %s %s rows kept", batch, rows, name)
-        self.done(Looked(batch, name.partition("-")[0], rows))
+        found = observed.get("penstock_quarantine", {})
+        looked = Looked(batch, name.partition("-")[0], int(found.get("rows", 0)), str(found.get("example") or ""))
+        log.info("batch %s: %s %s rows kept", batch, looked.rows, looked.kind)
+        self.done(looked)
 
     def _plan(self, side: Store, batch: int) -> None:
         """Make a side checkpoint say that exactly this batch is planned and not done."""

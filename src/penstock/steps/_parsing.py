@@ -177,6 +177,7 @@ def _reason(step: Parse, text: Column, schema: StructType) -> Column:
     as_text = _read(step, text, StructType([StructField(f.name, StringType()) for f in schema.fields]))
     typed = _read(step, text, _lenient(schema))
     reasons = [F.when(text.isNull(), F.lit("the record is null"))]
+    reasons.append(F.when(F.trim(text) == "", F.lit("the record is empty")))
     reasons.append(F.when(as_text.getField(_CORRUPT).isNotNull(), F.lit(f"not valid {step.format.upper()}")))
     for field in schema.fields:
         value, name = as_text.getField(field.name), field.name
