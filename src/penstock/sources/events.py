@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -18,6 +18,8 @@ class Events(Source):
 
     Event n is the same every time, so whoever reads them can tell which one is missing or there twice.
     """
+
+    example: ClassVar[str] = "events: {total: 10000, per_batch: 1000}"
 
     total: Annotated[int, Field(gt=0, description="How many events there are in all.")] = 10_000
     per_batch: Annotated[int, Field(gt=0, description="How many come in one batch.")] = 1_000

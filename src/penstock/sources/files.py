@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,6 +21,8 @@ class Files(Source):
 
     A file must appear whole (written elsewhere and renamed), and must not change after it has appeared.
     """
+
+    example: ClassVar[str] = "files: {path: in/events, format: text}"
 
     path: Annotated[str, Field(description="The folder, or a glob.")]
     format: Annotated[
