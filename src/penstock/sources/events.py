@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Events(Source):
     """JSON events as they would come from Kafka (`value`, `partition`, `offset`), some late, some malformed.
 
-    Event n is the same every time, so whoever reads them can tell which one is missing or there twice.
+    Event n is the same every time, so whoever reads them can tell which one is missing or there twice. On Spark
+    4.1 the trigger `available_now` ends after one batch of a Python source; use `{every: …}`.
     """
 
     example: ClassVar[str] = "events: {total: 10000, per_batch: 1000}"
