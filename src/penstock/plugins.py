@@ -37,6 +37,8 @@ class Plugin(BaseModel):
 
     # The field that a bare value fills: `sql: select …` is short for `sql: {query: select …}`.
     shorthand: ClassVar[str | None] = None
+    # How it is written in a pipeline file; its documentation page shows it, and a test loads it.
+    example: ClassVar[str] = ""
 
     @classmethod
     def kind(cls) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Delta(Sink):
     """Rows of a Delta table; each batch is one commit that carries the query's id and the batch's number."""
 
+    example: ClassVar[str] = "delta: {path: data/hourly_counts}"
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
     path: Annotated[str, Field(description="The table's folder.")]

@@ -23,6 +23,11 @@ class Iceberg(Sink):
     only snapshots that are older than any batch you may replay.
     """
 
+    example: ClassVar[str] = """\
+iceberg:
+  table: shop.orders
+  catalog: {type: hadoop, warehouse: data/warehouse}
+"""
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
     table: Annotated[str, Field(description="namespace.table in the catalog.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ class Parquet(Sink):
 
     Spark reads the folder through that list. Other readers see every file, those of a killed attempt included.
     """
+
+    example: ClassVar[str] = "parquet: {path: data/events, partition_by: [day]}"
 
     path: Annotated[str, Field(description="The folder.")]
     partition_by: tuple[str, ...] = Field(default=(), description="Columns that split it into folders.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class Delta(Source):
     """The rows that are added to a Delta table, version by version."""
+
+    example: ClassVar[str] = "delta: {path: data/orders}"
 
     path: Annotated[str, Field(description="The table's folder.")]
     starting_version: Annotated[

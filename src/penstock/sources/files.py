@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 class Files(Source):
     """Files in a folder, each read once: text lines (column `value`) for a parse step, or typed formats.
 
-    A file must appear whole (written elsewhere and renamed), and must not change after it has appeared.
+    A file must appear whole (written elsewhere and renamed), and must not change after it has appeared. In the
+    formats json and csv Spark turns what it can't read into nulls: for data that you don't trust, read text and
+    add a parse step, which quarantines it.
     """
+
+    example: ClassVar[str] = "files: {path: in/events, format: text}"
 
     path: Annotated[str, Field(description="The folder, or a glob.")]
     format: Annotated[

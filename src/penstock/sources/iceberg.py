@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 class Iceberg(Source):
     """The rows that are appended to an Iceberg table, snapshot by snapshot."""
+
+    example: ClassVar[str] = """\
+iceberg:
+  table: shop.orders
+  catalog: {type: hadoop, warehouse: data/warehouse}
+"""
 
     table: Annotated[str, Field(description="namespace.table in the catalog.")]
     catalog: Annotated[Catalog, Field(description="Where the table is registered.")]

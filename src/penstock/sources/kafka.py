@@ -24,6 +24,7 @@ class Kafka(Source):
     the same records again.
     """
 
+    example: ClassVar[str] = 'kafka: {servers: "${env:KAFKA}", topic: events, start: earliest}'
     continuous: ClassVar[bool] = True
     real_time: ClassVar[bool] = True
 

@@ -16,6 +16,7 @@ class Dedupe(Step):
     ever, and the state grows with every new key.
     """
 
+    example: ClassVar[str] = "dedupe: event_id"
     shorthand: ClassVar[str | None] = "keys"
     stateful: ClassVar[bool] = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,6 +19,13 @@ class Parse(Step):
     declared NOT NULL is missing. Timestamps and dates are ISO-8601 (up to nanoseconds, of which Spark keeps
     microseconds) unless `timestamps` says otherwise; anything else is quarantined, never guessed.
     """
+
+    example: ClassVar[str] = """\
+parse:
+  format: json
+  schema: event_id string not null, event_time timestamp not null, data string
+  keep: [partition, offset]
+"""
 
     format: Annotated[Literal["json", "csv", "avro"], Field(description="How a record is written.")]
     schema_: Annotated[

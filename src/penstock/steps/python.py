@@ -17,6 +17,7 @@ class Python(Step):
     The module is found in the pipeline file's folder or on the Python path.
     """
 
+    example: ClassVar[str] = 'python: {function: "steps:only_known_users", deterministic: true}'
     shorthand: ClassVar[str | None] = "function"
 
     function: Annotated[str, Field(pattern=r"^[\w.]+:\w+$", description="module:function, DataFrame to DataFrame.")]
