@@ -189,3 +189,18 @@ def test_kept_columns_are_carried_along(spark: Any) -> None:
     frame = spark.createDataFrame([('{"id": "a"}', 7)], "value string, offset bigint")
     built = step.apply(Built(frame), index=0)
     assert [row.asDict() for row in built.frame.collect()] == [{"offset": 7, "id": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("array<timestamp>", '["2026-01-01T00:00:00Z"]', '["2026-01-01T00:00:00Z", "10:30"]'),
+        ("map<string, timestamp>", '{"k": "2026-01-01T00:00:00Z"}', '{"k": 1700000000000}'),
+        ("array<struct<d: date>>", '[{"d": "2026-01-01"}, {}]', '[{"d": "20260101"}]'),
+    ],
+)
+def test_moments_inside_arrays_and_maps_are_checked_too(spark: Any, kind: str, good: str, bad: str) -> None:
+    rows, aside = parsed(spark, Parse(format="json", schema=f"x {kind}"), [f'{{"x": {good}}}', f'{{"x": {bad}}}', "{}"])
+    assert len(rows) == 2
+    assert [record for record, _ in aside] == [f'{{"x": {bad}}}']
+    assert aside[0][1].startswith("x: ")

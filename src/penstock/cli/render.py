@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,7 @@ class Live:
         if self.as_json:
             self._say(json.dumps({"event": "batch", **_facts(batch)}))
             return
-        facts = [f"batch {batch.batch}", f"{batch.rows:,} rows", f"{batch.rows_per_s:,.0f} rows/s"]
+        facts = [f"batch {batch.batch}", _counted(batch.rows, "row", "rows"), f"{batch.rows_per_s:,.0f} rows/s"]
         if batch.lag is not None:
             facts.append(f"lag {batch.lag:,}")
         if batch.watermark and not batch.watermark.startswith("1970"):
@@ -124,6 +125,12 @@ class Live:
             self._say(json.dumps({"event": "note", "text": text}))
         else:
             self._say(text)
+
+    def ended(self, done: Summary) -> None:
+        """The last line of a run whose output is JSON."""
+        findings = [asdict(found) for found in done.findings]
+        facts = ("batches", "rows", "malformed", "late", "late_is_exact", "restarts", "stopped")
+        self._say(json.dumps({"event": "ended", **{name: getattr(done, name) for name in facts}, "findings": findings}))
 
     def close(self) -> None:
         if self._open:
@@ -145,20 +152,24 @@ class Live:
 
 def summary(pipeline: Pipeline, done: Summary) -> None:
     """What a run did, at its end."""
-    parts = [f"{done.batches} batches", f"{done.rows:,} rows"]
+    parts = [_counted(done.batches, "batch", "batches"), _counted(done.rows, "row", "rows")]
     if done.malformed:
         parts.append(f"{done.malformed:,} malformed")
     if done.late:
         exact = done.late_is_exact
         parts.append(f"{done.late:,} late" if exact else f"{done.late:,} late (rows, or groups where it aggregates)")
     if done.restarts:
-        parts.append(f"{done.restarts} restarts")
+        parts.append(_counted(done.restarts, "restart", "restarts"))
     line(f"{pipeline.name}: {', '.join(parts)}; {'stopped as asked' if done.stopped else 'done'}")
     if done.malformed or (done.late and done.late_is_exact):
         line(f"  quarantine: {pipeline.quarantine}")
     line(f"  events: {done.events}")
     for found in done.findings:
         finding(found)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _facts(batch: Batch) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Holder:
     epoch: int
     pipeline: str
     host: str
+    machine: str
     boot: str
     pid: int
     started: str
@@ -48,6 +49,7 @@ class Holder:
             epoch=epoch,
             pipeline=pipeline,
             host=socket.gethostname(),
+            machine=_machine(),
             boot=_boot_id(),
             pid=os.getpid(),
             started=_start_of(os.getpid()),
@@ -61,7 +63,7 @@ class Holder:
     @property
     def fate(self) -> str:
         """`gone`, `running`, `stopped` (frozen by a signal), or `unknown` on another machine."""
-        if self.host != socket.gethostname():
+        if self.host != socket.gethostname() or self.machine != _machine():
             return "unknown"
         if self.boot != _boot_id() or _start_of(self.pid) != self.started:
             return "gone"
@@ -175,6 +177,18 @@ def _name(epoch: int, *, released: bool = False) -> str:
 def _epoch_of(name: str) -> int | None:
     number = name.rpartition("/")[2].partition(".")[0]
     return int(number) if number.isdigit() else None
+
+
+def _machine() -> str:
+    """What tells machines (and containers) of one name apart, since a pid only means something within one."""
+    try:
+        identity = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        identity = ""
+    try:
+        return f"{identity} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return identity
 
 
 def _boot_id() -> str:

@@ -50,9 +50,9 @@ def run(
     starting: Callable[[], None] | None = None,
 ) -> Summary:
     """Check everything that can be checked without a JVM, then run the pipeline."""
-    demand(pipeline)
     trigger = options.trigger or pipeline.trigger
     pipeline = replace(pipeline, trigger=trigger)
+    demand(pipeline)
     java = find_java()
     pipeline.source.preflight()
     pipeline.sink.preflight()
@@ -96,6 +96,7 @@ def dry_run(
     demand(pipeline)
     java = find_java()
     pipeline.source.preflight()
+    pipeline.sink.preflight()
     paths = jars.fetch(pipeline.jars, progress=fetching)
     spark = session.start(pipeline, jars=paths, log=state_folder(pipeline, state) / "spark.log", java_home=java.home)
     try:

@@ -144,12 +144,13 @@ class Run:
         built = building.build(self.pipeline, self.spark)
         if self.quarantine is None:
             self.quarantine = self._open_quarantine(built)
-            self.quarantine.start()
         self._told_all.clear()
         try:
             query = building.writer(self.pipeline, built, self.trigger).start()
         except PySparkException as error:
             return explain_failure(str(error))
+        if not self._query_id:
+            self.quarantine.start(str(query.id))
         self._query_id = str(query.id)
         self.events.write("started", query=self._query_id, run=str(query.runId), epoch=self.fence.epoch)
         try:

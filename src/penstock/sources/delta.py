@@ -44,10 +44,15 @@ class Delta(Source):
                 "failOnDataLoss=false skips versions whose log was cleaned up, without an error",
                 raise_by="remove the option failOnDataLoss",
             )
-        if "true" in (options.get("ignorechanges"), options.get("ignoredeletes")):
+        if options.get("skipchangecommits") == "true":
+            return at_most(
+                "skipChangeCommits leaves out every commit that changes rows, with the rows that it adds",
+                raise_by="remove it, and read the change feed (readChangeFeed) of a table whose rows change",
+            )
+        if options.get("ignorechanges") == "true":
             return at_least(
                 "ignoreChanges emits the untouched rows of a rewritten file again",
-                raise_by="use skipChangeCommits, or read the change feed",
+                raise_by="remove it, and read the change feed (readChangeFeed) of a table whose rows change",
             )
         return exactly("a batch is a range of table versions, which never change once committed")
 

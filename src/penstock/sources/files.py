@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from penstock.errors import ServiceError
-from penstock.guarantee import Guarantee, exactly
+from penstock.guarantee import Guarantee, at_most, exactly
 from penstock.plugins import Options
 from penstock.sources import Source
 from penstock.storage import is_local, local_path
@@ -46,6 +46,10 @@ class Files(Source):
 
     @property
     def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        for name, wrong in (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true")):
+            if options.get(name) == wrong:
+                return at_most(f"{name}={wrong} leaves records out without an error", raise_by=f"remove {name}")
         return exactly("the files of a batch are listed in the checkpoint before they are read")
 
     def read(self, spark: SparkSession) -> DataFrame:

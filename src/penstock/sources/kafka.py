@@ -76,12 +76,11 @@ class Kafka(Source):
 
     @property
     def start_if_lost(self) -> str:
-        return "skips" if self.start == "latest" else "repeats"
+        return "skips" if self._option("startingOffsets", self.start) == "latest" else "repeats"
 
     @property
     def guarantee(self) -> Guarantee:
-        loss = self.options.get("failOnDataLoss", str(self.fail_on_data_loss)).lower() == "false"
-        if loss:
+        if str(self._option("failOnDataLoss", self.fail_on_data_loss)).lower() == "false":
             return at_most(
                 "failOnDataLoss=false skips records that retention or a recreated topic took away, without an error",
                 raise_by="remove fail_on_data_loss: false",
@@ -141,6 +140,10 @@ class Kafka(Source):
         return {
             f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset) for p in partitions
         }
+
+    def _option(self, name: str, otherwise: Any) -> Any:
+        """An option as Spark will see it: those of `options` win, and their case does not matter."""
+        return next((value for key, value in self.options.items() if key.lower() == name.lower()), otherwise)
 
     def _metadata(self) -> Any:
         from penstock.errors import require

@@ -23,6 +23,7 @@ REQUIRED = ("name", "source", "sink", "checkpoint")
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
 # Options of plug-ins that are paths, taken from the pipeline file's folder and not from where the command runs:
 # a checkpoint that moved with the working directory would be a silent new start.
+_SQLITE = "jdbc:sqlite:"
 _PATH_FIELDS = ("path", "warehouse", "ca_file")
 
 
@@ -173,6 +174,8 @@ def _absolute_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
             made[key] = _absolute_paths(value, folder) if key == "catalog" else value
         elif key in _PATH_FIELDS and isinstance(value, str):
             made[key] = absolute(value, folder=folder)
+        elif key == "uri" and isinstance(value, str) and value.startswith(_SQLITE):
+            made[key] = _SQLITE + absolute(value.removeprefix(_SQLITE), folder=folder)
         else:
             made[key] = value
     return made

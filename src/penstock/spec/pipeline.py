@@ -69,7 +69,8 @@ class Pipeline:
     def jars(self) -> tuple[str, ...]:
         """The groups of jars that this pipeline needs, each once."""
         groups = [group for part in self.parts for group in part.jars]
-        if self.checkpoint.startswith(("s3:", "s3a:")):
+        places = [self.checkpoint, self.quarantine, *(str(getattr(part, "path", "")) for part in self.parts)]
+        if any(place.startswith(("s3:", "s3a:")) for place in places):
             groups.append("s3")
         return tuple(dict.fromkeys(groups))
 
@@ -79,7 +80,7 @@ class Pipeline:
 
     @property
     def stateful(self) -> bool:
-        return self.aggregates or any(step.stateful for step in self.steps)
+        return any(step.keeps_state for step in self.steps)
 
     def step(self, kind: str) -> Step | None:
         """The first step of a kind."""

@@ -8,7 +8,7 @@ from penstock.spec.pipeline import Pipeline
 
 def check(pipeline: Pipeline) -> None:
     """Raise SpecError for the first combination that can't run."""
-    for rule in (_mode_of_sink, _mode_of_steps, _watermark, _continuous, _real_time, _async_progress):
+    for rule in (_mode_of_sink, _mode_of_steps, _watermark, _parse, _continuous, _real_time, _async_progress):
         rule(pipeline)
 
 
@@ -55,7 +55,7 @@ def _watermark(pipeline: Pipeline) -> None:
             "there are two watermark steps",
             "steps",
             kinds.index("watermark", kinds.index("watermark") + 1),
-            why="Spark refuses to set a watermark again on a stream that has one",
+            why="Spark refuses a second one as soon as a step that keeps state follows, and before that it does nothing",
             fix="keep one of them",
         )
     if "watermark" in kinds:
@@ -70,6 +70,20 @@ def _watermark(pipeline: Pipeline) -> None:
                     why="it only bounds the state of what follows it",
                     fix=f"move it before step {number + 1}",
                 )
+
+
+def _parse(pipeline: Pipeline) -> None:
+    state_at = next((number for number, step in enumerate(pipeline.steps) if step.keeps_state), None)
+    for number, step in enumerate(pipeline.steps):
+        if step.kind() == "parse" and state_at is not None and number > state_at:
+            raise _error(
+                pipeline,
+                "the parse step comes after a step that keeps state",
+                "steps",
+                number,
+                why="malformed rows are found again by reading the batch once more, which state does not allow",
+                fix=f"move it before step {state_at + 1}",
+            )
 
 
 def _continuous(pipeline: Pipeline) -> None:
@@ -99,7 +113,7 @@ def _real_time(pipeline: Pipeline) -> None:
                 fix="set mode: update",
             )
         for number, step in enumerate(pipeline.steps):
-            if step.stateful or step.aggregates:
+            if step.keeps_state:
                 raise _error(
                     pipeline,
                     f"trigger real_time does not take this {step.kind()} step",
@@ -117,7 +131,7 @@ def _special(pipeline: Pipeline, kind: str, *, source: bool, sink: bool) -> None
                 pipeline,
                 f"trigger {kind} does not work with {place} {part.kind()}",
                 "trigger",
-                why=f"Spark's {part.kind()} {place} only does micro-batches",
+                why=f"Spark's {part.kind()} {place} does not do it",
                 fix="use trigger: {every: 1 second}",
             )
 

@@ -18,7 +18,6 @@ class Dedupe(Step):
 
     example: ClassVar[str] = "dedupe: event_id"
     shorthand: ClassVar[str | None] = "keys"
-    stateful: ClassVar[bool] = True
 
     keys: Annotated[tuple[str, ...], Field(min_length=1, description="The columns that make a record unique.")]
     within_watermark: Annotated[
@@ -30,6 +29,10 @@ class Dedupe(Step):
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
+
+    @property
+    def keeps_state(self) -> bool:
+        return True
 
     def apply(self, built: Built, *, index: int) -> Built:
         marked = any("spark.watermarkDelayMs" in field.metadata for field in built.frame.schema.fields)

@@ -24,13 +24,15 @@ class Python(Step):
     deterministic: Annotated[bool, Field(description="Your word that the same rows always give the same result.")] = (
         False
     )
-    stateful_: Annotated[
-        bool, Field(alias="stateful", description="Whether the function groups, joins or keeps state.")
-    ] = False
+    stateful: Annotated[bool, Field(description="Whether the function groups, joins or keeps state.")] = False
 
     @property
     def nondeterminism(self) -> str:
         return "" if self.deterministic else "Penstock can't see into a Python function"
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.stateful
 
     def apply(self, built: Built, *, index: int) -> Built:
         from pyspark.sql import DataFrame
