@@ -28,7 +28,6 @@ STEPS = {
     "dedupe for ever": "[{dedupe: value}]",
     "distinct": "[{sql: select distinct value from input}]",
     "window function name in text": "[{sql: \"select 'count(*) group by' as t, value from input\"}]",
-    "two watermarks": f"[{WATERMARK}, {WATERMARK}, {{dedupe: value}}]",
 }
 
 

@@ -55,7 +55,7 @@ def _watermark(pipeline: Pipeline) -> None:
             "there are two watermark steps",
             "steps",
             kinds.index("watermark", kinds.index("watermark") + 1),
-            why="Spark refuses a second one as soon as a step that keeps state follows, and before that it does nothing",
+            why="a stream has one watermark, and two delays for it contradict each other",
             fix="keep one of them",
         )
     if "watermark" in kinds:
