@@ -20,7 +20,7 @@ ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExt
 class Catalog(BaseModel):
     """An Iceberg catalog."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The name in SQL.")] = "lake"
     type: Annotated[Literal["hadoop", "jdbc", "rest", "glue"], Field(description="What keeps the table pointers.")]

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from penstock.errors import StorageError
 
@@ -28,7 +27,11 @@ def is_local(uri: str) -> bool:
 
 def local_path(uri: str) -> Path:
     """The path of a local URI."""
-    return Path(unquote(urlsplit(uri).path)) if uri.startswith("file:") else Path(uri)
+    if not uri.startswith("file:"):
+        return Path(uri)
+    from urllib.parse import unquote, urlsplit
+
+    return Path(unquote(urlsplit(uri).path))
 
 
 def absolute(uri: str, *, folder: Path) -> str:
@@ -107,7 +110,7 @@ def open_store(uri: str) -> Store:
     """The store at `uri`; a local folder is created when something is written."""
     if is_local(uri):
         return Store(uri, _local(uri))
-    scheme = urlsplit(uri).scheme
+    scheme = uri.partition(":")[0].lower()
     if scheme in ("hdfs", "viewfs"):
         raise StorageError(
             f"{uri}: Penstock can't write to HDFS yet",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +28,7 @@ def line(text: str = "") -> None:
 
 def document(value: Any) -> None:
     """A value as JSON."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    click.echo(_json(value, indent=2))
 
 
 def error(problem: PenstockError) -> None:
@@ -99,12 +96,14 @@ class Live:
         self.name = name
         self.as_json = as_json
         self._terminal = sys.stdout.isatty() and not as_json
+        import threading
+
         self._lock = threading.Lock()
         self._open = False
 
     def batch(self, batch: Batch) -> None:
         if self.as_json:
-            self._say(json.dumps({"event": "batch", **_facts(batch)}))
+            self._say(_json({"event": "batch", **_facts(batch)}))
             return
         facts = [f"batch {batch.batch}", f"{batch.rows:,} rows", f"{batch.rows_per_s:,.0f} rows/s"]
         if batch.lag is not None:
@@ -121,7 +120,7 @@ class Live:
     def note(self, text: str) -> None:
         """A line that stays."""
         if self.as_json:
-            self._say(json.dumps({"event": "note", "text": text}))
+            self._say(_json({"event": "note", "text": text}))
         else:
             self._say(text)
 
@@ -139,8 +138,7 @@ class Live:
             if self._open:
                 click.echo()
                 self._open = False
-            stamp = "" if self._terminal or self.as_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {self.name} "
-            click.echo(f"{stamp}{text}")
+            click.echo(text if self._terminal or self.as_json else f"{_now()} {self.name} {text}")
 
 
 def summary(pipeline: Pipeline, done: Summary) -> None:
@@ -163,6 +161,18 @@ def summary(pipeline: Pipeline, done: Summary) -> None:
 
 def _facts(batch: Batch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name in batch.__slots__ if name != "spark"}
+
+
+def _json(value: Any, *, indent: int | None = None) -> str:
+    import json
+
+    return json.dumps(value, indent=indent, default=str)
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _width() -> int:

@@ -137,7 +137,7 @@ class _Builder:
             options = {cls.shorthand: options}
         self._unknown_fields(cls, options, (*path, name))
         try:
-            return cls.model_validate(_absolute_paths(options, self.file.parent))
+            return plugins.validate(cls, _absolute_paths(options, self.file.parent))
         except ValidationError as error:
             raise self._invalid(name, error, (*path, name)) from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -43,6 +42,8 @@ class Parse(Step):
     @classmethod
     def _json_text(cls, value: Any) -> Any:
         if isinstance(value, str) and value.lstrip().startswith("{"):
+            import json
+
             try:
                 return json.loads(value)
             except ValueError as error:
