@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from penstock.errors import UsageError
+from penstock.secrets import hide, masked
 
 FOLDERS = ("sources", "steps", "sinks")
 
 
 def _as_texts(value: Any) -> Any:
+    if value is None:
+        return {}
     if not isinstance(value, dict):
         return value
     return {
@@ -30,6 +35,17 @@ def _as_texts(value: Any) -> Any:
 
 # Spark takes every option as text; a file may say `true` or `100`.
 Options = Annotated[dict[str, str], BeforeValidator(_as_texts)]
+# One name, or a list of them.
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+
+
+def shown(value: Any) -> Any:
+    """A field's value as it may be shown."""
+    return masked(value) if isinstance(value, dict) else hide(value) if isinstance(value, str) else value
 
 
 class Plugin(BaseModel):
@@ -41,10 +57,17 @@ class Plugin(BaseModel):
     # The field that a bare value fills: `sql: select …` is short for `sql: {query: select …}`.
     shorthand: ClassVar[str | None] = None
 
+    # The name of an entry point, for a plug-in that came by one.
+    entry_name: ClassVar[str] = ""
+
     @classmethod
     def kind(cls) -> str:
-        """The name in a pipeline file: the module's own."""
-        return cls.__module__.rpartition(".")[2]
+        """The name in a pipeline file: the module's own, or the entry point's."""
+        return cls.entry_name or cls.__module__.rpartition(".")[2]
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """The fields, without the secrets that came by reference into free options."""
+        return [(name, shown(value)) for name, value in super().__repr_args__()]
 
     @property
     def jars(self) -> tuple[str, ...]:
@@ -94,6 +117,8 @@ def names(folder: str) -> tuple[str, ...]:
 
 def load(folder: str, name: str) -> type[Any]:
     """The class of one plug-in; KeyError if there is none of that name."""
+    if not name.isidentifier() or name.startswith("_"):
+        raise KeyError(name)
     try:
         module = importlib.import_module(f"penstock.{folder}.{name}")
     except ModuleNotFoundError as error:
@@ -102,8 +127,7 @@ def load(folder: str, name: str) -> type[Any]:
         points = _entry_points(folder)
         if name not in points:
             raise KeyError(name) from None
-        loaded: type[Any] = points[name].load()
-        return loaded
+        return _load_entry_point(folder, points[name])
     found: type[Any] = getattr(module, "".join(word.title() for word in name.split("_")))
     return found
 
@@ -114,6 +138,25 @@ def did_you_mean(word: str, known: tuple[str, ...] | list[str]) -> str:
 
     near = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else f"use one of: {', '.join(known)}"
+
+
+def _load_entry_point(folder: str, point: Any) -> type[Any]:
+    try:
+        loaded: type[Any] = point.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"{folder[:-1]} {point.name} can't be loaded",
+            why=f"the entry point {point.value} of an installed package fails: {error}",
+            fix="reinstall or remove the package that brings it",
+        ) from None
+    if not isinstance(loaded, type) or not issubclass(loaded, Plugin):
+        raise UsageError(
+            f"{folder[:-1]} {point.name} is not a plug-in",
+            why=f"the entry point {point.value} of an installed package is not a class made from penstock.{folder}",
+            fix="reinstall or remove the package that brings it",
+        )
+    loaded.entry_name = point.name
+    return loaded
 
 
 @cache

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import StorageError
+from penstock.secrets import hide
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -38,7 +39,8 @@ def absolute(uri: str, *, folder: Path) -> str:
     """A local path made absolute from `folder`; anything else as it is, without a trailing slash."""
     if is_local(uri):
         path = local_path(uri).expanduser()
-        return str(path if path.is_absolute() else (folder / path).resolve())
+        # Resolved, so that a symbolic link does not give one checkpoint two names and two fences.
+        return str((folder / path).resolve())
     return uri.rstrip("/")
 
 
@@ -98,7 +100,7 @@ class Store:
         return f"{self.uri}/{name}"
 
     def _error(self, verb: str, name: str, error: Exception) -> StorageError:
-        cause = " ".join(str(error).split())
+        cause = hide(" ".join(str(error).split()))
         return StorageError(
             f"{self.path(name)}: can't {verb}",
             why=cause[:300],
@@ -123,7 +125,7 @@ def open_store(uri: str) -> Store:
     try:
         return Store(uri, from_url(address))
     except Exception as error:
-        raise StorageError(f"{uri}: can't be opened", why=str(error)[:300], fix="check the address") from None
+        raise StorageError(f"{uri}: can't be opened", why=hide(str(error))[:300], fix="check the address") from None
 
 
 def _local(uri: str) -> Any:

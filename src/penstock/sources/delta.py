@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Delta(Source):
     """The rows that are added to a Delta table, version by version."""
 
-    path: Annotated[str, Field(description="The table's folder.")]
+    path: Annotated[str, Field(min_length=1, description="The table's folder.")]
     starting_version: Annotated[
         int | None,
         Field(ge=0, description="The first version to read; without it the whole table comes first."),
@@ -35,6 +35,12 @@ class Delta(Source):
         return DELTA_SETTINGS
 
     @property
+    def start_if_lost(self) -> str:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        latest = "latest" in (options.get("startingversion"), options.get("startingtimestamp"))
+        return "skips" if latest else "repeats"
+
+    @property
     def guarantee(self) -> Guarantee:
         options = {key.lower(): value.lower() for key, value in self.options.items()}
         if options.get("failondataloss") == "false":
@@ -42,7 +48,7 @@ class Delta(Source):
                 "failOnDataLoss=false skips versions whose log was cleaned up, without an error",
                 raise_by="remove the option failOnDataLoss",
             )
-        if "true" in (options.get("ignorechanges"), options.get("ignoredeletes")):
+        if options.get("ignorechanges") == "true":
             return at_least(
                 "ignoreChanges emits the untouched rows of a rewritten file again",
                 raise_by="use skipChangeCommits, or read the change feed",

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from penstock.errors import ServiceError
-from penstock.guarantee import Guarantee, exactly
+from penstock.guarantee import Guarantee, at_most, exactly
 from penstock.plugins import Options
 from penstock.sources import Source
 from penstock.storage import is_local, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_LOSSY = {
+    "ignoreMissingFiles": "skips a file that has gone since the batch was planned, without an error",
+    "ignoreCorruptFiles": "skips what it can't read, without an error",
+    "fileNameOnly": "takes two files of the same name in different folders for one",
+}
 
 
 class Files(Source):
@@ -22,7 +28,7 @@ class Files(Source):
     A file must appear whole (written elsewhere and renamed), and must not change after it has appeared.
     """
 
-    path: Annotated[str, Field(description="The folder, or a glob.")]
+    path: Annotated[str, Field(min_length=1, description="The folder, or a glob.")]
     format: Annotated[
         Literal["text", "json", "csv", "parquet", "orc", "binaryFile"],
         Field(description="How the files are read."),
@@ -42,6 +48,10 @@ class Files(Source):
 
     @property
     def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        for name, loss in _LOSSY.items():
+            if options.get(name.lower()) == "true":
+                return at_most(f"{name}=true {loss}", raise_by=f"remove the option {name}")
         return exactly("the files of a batch are listed in the checkpoint before they are read")
 
     def read(self, spark: SparkSession) -> DataFrame:

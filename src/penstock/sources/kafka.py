@@ -27,7 +27,7 @@ class Kafka(Source):
     continuous: ClassVar[bool] = True
     real_time: ClassVar[bool] = True
 
-    servers: Annotated[str, Field(description="Bootstrap servers, host:port separated by commas.")]
+    servers: Annotated[str, Field(min_length=1, description="Bootstrap servers, host:port separated by commas.")]
     topic: Annotated[str | None, Field(description="One topic, or several separated by commas.")] = None
     pattern: Annotated[str | None, Field(description="A regular expression over topic names, instead of topic.")] = None
     start: Annotated[
@@ -59,7 +59,7 @@ class Kafka(Source):
 
     @model_validator(mode="after")
     def _one_subscription(self) -> Kafka:
-        if (self.topic is None) == (self.pattern is None):
+        if bool(self.topics) == bool(self.pattern):
             raise ValueError("give either topic or pattern")
         if self.protocol.startswith("SASL") and not (self.username and self.password):
             raise ValueError(f"{self.protocol} needs username and password")
@@ -75,17 +75,21 @@ class Kafka(Source):
 
     @property
     def start_if_lost(self) -> str:
-        return "skips" if self.start == "latest" else "repeats"
+        return "skips" if self._option("startingOffsets", self.start) == "latest" else "repeats"
 
     @property
     def guarantee(self) -> Guarantee:
-        loss = self.options.get("failOnDataLoss", str(self.fail_on_data_loss)).lower() == "false"
-        if loss:
+        if str(self._option("failOnDataLoss", self.fail_on_data_loss)).lower() == "false":
             return at_most(
                 "failOnDataLoss=false skips records that retention or a recreated topic took away, without an error",
                 raise_by="remove fail_on_data_loss: false",
             )
         return exactly("a batch is a fixed range of offsets per partition, and Kafka reads it again as it was")
+
+    def _option(self, name: str, otherwise: Any) -> Any:
+        """A free option, which wins over the field; Spark does not tell capital from small letters."""
+        given = {key.lower(): value for key, value in self.options.items()}
+        return given.get(name.lower(), otherwise)
 
     def read(self, spark: SparkSession) -> DataFrame:
         import json

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from penstock.plugins import Options
+from penstock.column_schemas import spark_schema
+from penstock.plugins import Names, Options
 from penstock.steps import Built, Step
 
 
@@ -23,12 +24,13 @@ class Parse(Step):
     schema_: Annotated[
         str | dict[str, Any],
         Field(
+            min_length=1,
             alias="schema",
             description="The columns: DDL, Spark's schema as JSON, a JSON Schema, or an Avro schema.",
         ),
     ]
     column: Annotated[str, Field(description="The column that holds the record.")] = "value"
-    keep: Annotated[tuple[str, ...], Field(description="Columns of the source to carry along.")] = ()
+    keep: Annotated[Names, Field(description="Columns of the source to carry along.")] = ()
     timestamps: Annotated[
         str,
         Field(description="`iso`, `epoch_ms`, `epoch_s`, or a pattern of Spark's such as `dd/MM/yyyy HH:mm:ss`."),
@@ -54,6 +56,8 @@ class Parse(Step):
     def _avro_schema(self) -> Parse:
         if self.format == "avro" and isinstance(self.schema_, str):
             raise ValueError("avro needs its schema as JSON, for example schema: ${file:events.avsc}")
+        if self.format != "avro" and isinstance(self.schema_, dict):
+            spark_schema(self.schema_)
         return self
 
     @property

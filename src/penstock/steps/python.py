@@ -23,9 +23,13 @@ class Python(Step):
     deterministic: Annotated[bool, Field(description="Your word that the same rows always give the same result.")] = (
         False
     )
-    stateful_: Annotated[
+    keeps_state: Annotated[
         bool, Field(alias="stateful", description="Whether the function groups, joins or keeps state.")
     ] = False
+
+    @property
+    def stateful(self) -> bool:
+        return self.keeps_state
 
     @property
     def nondeterminism(self) -> str:
