@@ -119,8 +119,8 @@ def root_cause(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     causes = [line.removeprefix("Caused by:").strip() for line in lines if line.startswith("Caused by:")]
     line = causes[-1] if causes else next((line for line in lines if line and not line.startswith("at ")), "")
-    line = re.sub(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*):?\s*", r"\1: ", line)
     line = re.sub(r"^\[STREAM_FAILED\] Query \[id = [^]]*\] terminated with exception: ", "", line)
+    line = re.sub(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*):?\s*", r"\1: ", line)
     line = re.sub(r"\s*SQLSTATE: \w+.*$", "", line)
     return hide(line.strip().rstrip(":"))[:400]
 

@@ -276,7 +276,7 @@ def _absolute_paths(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     for key, value in options.items():
         if isinstance(value, dict):
             made[key] = _absolute_paths(value, folder) if key == "catalog" else value
-        elif key in _PATH_FIELDS and isinstance(value, str):
+        elif key in _PATH_FIELDS and value and isinstance(value, str):
             made[key] = absolute(value, folder=folder)
         else:
             made[key] = value

@@ -56,7 +56,7 @@ class Pipeline:
     # Not shown: settings may hold what came by reference.
     spark: dict[str, str] = field(repr=False)
     file: Path
-    lines: dict[tuple[str | int, ...], int] = field(repr=False, default_factory=dict)
+    lines: dict[tuple[str | int, ...], int] = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def folder(self) -> Path:

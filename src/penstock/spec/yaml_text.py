@@ -57,7 +57,12 @@ def parse(text: str, *, file: str) -> Document:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
-            raise SpecError("the file is empty", file=file, fix="start from `penstock init`")
+            raise SpecError(
+                "the file is empty",
+                file=file,
+                why="there is nothing in it but comments",
+                fix="start from `penstock init`",
+            )
         lines: dict[Path, int] = {}
         return Document(_Reader(loader, file, lines).read(node, ()), lines)
     except yaml.MarkedYAMLError as error:
