@@ -35,8 +35,8 @@ TEXTS = {
         "records that were not read yet are gone",
     ),
     "two_queries": (
-        f"{FAILED}[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for 41. "
-        f"Please make sure only one streaming job runs on a specific checkpoint location at a time.{STATE}",
+        f"{FAILED}[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for "
+        f"41. Please make sure only one streaming job runs on a specific checkpoint location at a time.{STATE}",
         RunError,
         "another query writes",
     ),
@@ -144,7 +144,8 @@ def test_a_cause_shows_no_password() -> None:
             "Did you mean one of the following? [`user`]. (line 2 of the query)",
         ),
         (
-            "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\nselct",
+            "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'selct'. SQLSTATE: 42601 (line 1, pos 0)\n\n"
+            "== SQL ==\nselct",
             "Syntax error at or near 'selct'. (line 1 of the query)",
         ),
     ],

@@ -253,7 +253,10 @@ class TestCheckpoint:
 
 
 def test_the_kind_of_file_system_is_that_of_the_nearest_mount(monkeypatch: pytest.MonkeyPatch) -> None:
-    mounts = "/dev/a / ext4 rw 0 0\ntmpfs /mnt/ram\\040disk tmpfs rw 0 0\ntmpfs /run tmpfs rw 0 0\n/dev/b /run/x xfs rw 0 0\n"
+    mounts = (
+        "/dev/a / ext4 rw 0 0\ntmpfs /mnt/ram\\040disk tmpfs rw 0 0\n"
+        "tmpfs /run tmpfs rw 0 0\n/dev/b /run/x xfs rw 0 0\n"
+    )
     monkeypatch.setattr(Path, "read_text", lambda *_args, **_kwargs: mounts)
     found = [
         explaining._file_system(Path(path)) for path in ("/home/x", "/mnt/ram disk/ck", "/run/y", "/run/x/y", "/runner")

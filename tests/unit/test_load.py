@@ -170,7 +170,7 @@ CASES = [
     ("delta: {path: out}", "delta: {pth: out}", "", 5, "delta has no option 'pth'", "'path'"),
     ("delta: {path: out}", "noop: {x: 1}", "", 5, "noop has no option 'x'", "remove"),
     ("delta: {path: out}", "iceberg: {table: a.b, catalog: lake}", "", 5, "iceberg.catalog must be keys", ""),
-    ("delta: {path: out}", "iceberg: {table: a.b, catalog: {typ: rest}}", "", 5, "catalog has no option 'typ'", "'type'"),
+    ("delta: {path: out}", "iceberg: {table: a.b, catalog: {typ: rest}}", "", 5, "has no option 'typ'", "'type'"),
     (
         "delta: {path: out}",
         "iceberg:\n    table: a.b\n    catalog:\n      type: hadop\n      warehouse: w",

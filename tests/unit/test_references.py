@@ -92,7 +92,8 @@ def test_a_file_that_can_t_be_read_is_told(tmp_path: Path, name: str) -> None:
 
 def test_a_dotenv_is_read_and_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_bytes(
-        b"\xef\xbb\xbf# note\r\n\r\nPENSTOCK_A=one\r\nexport PENSTOCK_B = 'two # 2'\r\nPENSTOCK_C=\"x=y\"\r\nPENSTOCK_D=\r\n"
+        b"\xef\xbb\xbf# note\r\n\r\nPENSTOCK_A=one\r\n"
+        b"export PENSTOCK_B = 'two # 2'\r\nPENSTOCK_C=\"x=y\"\r\nPENSTOCK_D=\r\n"
     )
     monkeypatch.setenv("PENSTOCK_A", "mine")
     found = environment(tmp_path)
