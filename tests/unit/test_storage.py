@@ -100,6 +100,14 @@ def test_every_kind_of_source_line_is_kept(line: str) -> None:
     assert offsets.parse(f"v1\n{METADATA}\n{line}\n".encode(), batch=0, where="x").sources == (line,)
 
 
+@pytest.mark.parametrize("line", ['0:{"events":{"0":5}}', 'orders:{"events":{"0":5}}', "0:12"])
+def test_a_line_of_version_2_begins_with_its_source(line: str) -> None:
+    assert offsets.parse(f"v2\n{METADATA}\n{line}".encode(), batch=0, where="x").sources == (line,)
+    if "{" in line:
+        with pytest.raises(StorageError):
+            offsets.parse(f"v2\n{METADATA}\n{line[:-2]}".encode(), batch=0, where="x")
+
+
 @given(cut=st.integers(0, len(WHOLE) - 1))
 def test_a_torn_file_is_never_taken_for_whole(cut: int) -> None:
     with pytest.raises(StorageError) as caught:

@@ -41,8 +41,9 @@ def parse(data: bytes, *, batch: int, where: str) -> Offsets:
         if not sources:
             raise ValueError("it ends before the position of a source")
         for line in sources:
-            if line.startswith("{"):
-                json.loads(line)
+            position = line.partition(":")[2] if lines[0].strip() == "v2" else line
+            if position.startswith("{"):
+                json.loads(position)
     except ValueError as error:
         raise StorageError(
             f"{where}: this is not a whole offset log file",
