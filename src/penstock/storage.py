@@ -36,11 +36,18 @@ def local_path(uri: str) -> Path:
 
 
 def absolute(uri: str, *, folder: Path) -> str:
-    """A local path made absolute from `folder`; anything else as it is, without a trailing slash."""
+    """A local path made absolute from `folder`; anything else as it is, without a trailing slash.
+
+    Raises:
+        ValueError: no path can be made of it (a home folder of nobody, a circle of links).
+    """
     if is_local(uri):
-        path = local_path(uri).expanduser()
-        # Resolved, so that a symbolic link does not give one checkpoint two names and two fences.
-        return str((folder / path).resolve())
+        try:
+            path = local_path(uri).expanduser()
+            # Resolved, so that a symbolic link does not give one checkpoint two names and two fences.
+            return str((folder / path).resolve())
+        except (RuntimeError, OSError) as error:
+            raise ValueError(str(error)) from None
     return uri.rstrip("/")
 
 

@@ -193,6 +193,14 @@ def test_a_mistake_is_named_with_its_line_and_cure(
     assert "Input should" not in str(error)
 
 
+@pytest.mark.parametrize("text", ["~nobody-of-that-name/x", '"a\\0b"'])
+@pytest.mark.parametrize(("old", "line"), [("checkpoint: ck", 6), ("path: out", 5)])
+def test_a_path_that_can_t_be_is_told(write: Callable[..., Path], old: str, line: int, text: str) -> None:
+    error = refused(write(old, f"{old.partition(':')[0]}: {text}"))
+    assert error.line == line
+    assert "can't be used" in error.what
+
+
 @pytest.mark.parametrize("text", ["- a\n", "hello\n", "12\n"])
 def test_a_file_that_is_no_mapping_is_told(write: Callable[..., Path], text: str) -> None:
     assert "holds no keys" in refused(write(text=text)).what

@@ -50,6 +50,11 @@ REFUSED = {
     "checkpoint_is_sink": (rate("delta: {path: ck}"), 5, "checkpoint is a folder"),
     "quarantine_is_sink": (rate("delta: {path: out}", quarantine="out"), 6, "quarantine is a folder"),
     "quarantine_is_checkpoint": (rate("delta: {path: out}", quarantine="./ck"), 6, "quarantine is a folder"),
+    "sink_is_source": (
+        rate("delta: {path: out}").replace("source: rate", "source: {files: {path: ./out}}"),
+        3,
+        "the sink writes where the source reads",
+    ),
     "moved_checkpoint": (rate("delta: {path: out, options: {CheckpointLocation: x}}"), 4, "would move the checkpoint"),
 }
 

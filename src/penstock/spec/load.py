@@ -151,7 +151,10 @@ class _Builder:
                 why=f"it is {_shown(value)}",
                 fix=f"write {key}: data/…, or s3a://bucket/…",
             )
-        return absolute(value, folder=self.file.parent)
+        try:
+            return absolute(value, folder=self.file.parent)
+        except ValueError as error:
+            raise self.error(f"{key} can't be used as a path", key, why=str(error), fix="choose another path") from None
 
     def _spark(self, value: Any) -> dict[str, str]:
         if not isinstance(value, dict):
@@ -220,6 +223,10 @@ class _Builder:
             return plugins.validate(cls, _absolute_paths(options, self.file.parent))
         except ValidationError as error:
             raise self._invalid(cls, name, error, options, (*path, name)) from None
+        except ValueError as error:
+            raise self.error(
+                f"a path of {name} can't be used", *path, name, why=str(error), fix="choose another path"
+            ) from None
 
     def _unknown_fields(self, cls: type[Any], options: dict[str, Any], path: tuple[str | int, ...]) -> None:
         known = fields(cls)

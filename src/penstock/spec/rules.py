@@ -35,6 +35,14 @@ def _places(pipeline: Pipeline) -> None:
             why="source, sink, checkpoint and quarantine would overwrite each other's files",
             fix=f"give the {key} a folder of its own",
         )
+    if taken[1] and taken[1] == taken[2]:
+        raise _error(
+            pipeline,
+            "the sink writes where the source reads",
+            "sink",
+            why="the pipeline would read its own results again and again",
+            fix="give the sink a folder of its own",
+        )
     for key in getattr(pipeline.sink, "options", {}):
         if key.lower() == "checkpointlocation":
             raise _error(
