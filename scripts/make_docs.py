@@ -126,7 +126,7 @@ def _facts(folder: str, name: str) -> Iterator[str]:
         yield f"Can be read back: {'yes' if part.keeps else 'no'}"
     if folder == "steps":
         may_group = cls.aggregates is not Step.aggregates
-        yield f"Keeps state between batches: {'yes' if part.stateful else 'where it groups' if may_group else 'no'}"
+        yield f"Keeps state between batches: {'yes' if part.keeps_state else 'where it groups' if may_group else 'no'}"
         if cls.shorthand:
             yield f"Short form: `{name}: …` fills `{cls.shorthand}`"
     else:

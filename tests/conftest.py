@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from penstock.spec.load import load
 from penstock.spec.pipeline import Pipeline
+
+# A deadline measures the machine, not the law.
+settings.register_profile("house", deadline=None, max_examples=60)
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")

@@ -244,7 +244,7 @@ def compare(count: int, *, counted: Counter[tuple[float, str]], malformed: Count
         event = sample.event(number)
         if event.malformed:
             spoiled[event.value.decode()] += 1
-        elif event.event_id in late:
+        elif event.behind and event.event_id in late:
             known_late[event.event_id] += 1
         else:
             expected[(event.hour.timestamp(), event.user_id)] += 1

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +28,7 @@ def line(text: str = "") -> None:
 
 def document(value: Any) -> None:
     """A value as JSON."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    click.echo(_json(value, indent=2))
 
 
 def error(problem: PenstockError) -> None:
@@ -100,12 +96,14 @@ class Live:
         self.name = name
         self.as_json = as_json
         self._terminal = sys.stdout.isatty() and not as_json
+        import threading
+
         self._lock = threading.Lock()
         self._open = False
 
     def batch(self, batch: Batch) -> None:
         if self.as_json:
-            self._say(json.dumps({"event": "batch", **_facts(batch)}))
+            self._say(_json({"event": "batch", **_facts(batch)}))
             return
         facts = [f"batch {batch.batch}", _counted(batch.rows, "row", "rows"), f"{batch.rows_per_s:,.0f} rows/s"]
         if batch.lag is not None:
@@ -122,15 +120,17 @@ class Live:
     def note(self, text: str) -> None:
         """A line that stays."""
         if self.as_json:
-            self._say(json.dumps({"event": "note", "text": text}))
+            self._say(_json({"event": "note", "text": text}))
         else:
             self._say(text)
 
     def ended(self, done: Summary) -> None:
         """The last line of a run whose output is JSON."""
+        from dataclasses import asdict
+
         findings = [asdict(found) for found in done.findings]
         facts = ("batches", "rows", "malformed", "late", "late_is_exact", "restarts", "stopped")
-        self._say(json.dumps({"event": "ended", **{name: getattr(done, name) for name in facts}, "findings": findings}))
+        self._say(_json({"event": "ended", **{name: getattr(done, name) for name in facts}, "findings": findings}))
 
     def close(self) -> None:
         if self._open:
@@ -146,8 +146,7 @@ class Live:
             if self._open:
                 click.echo()
                 self._open = False
-            stamp = "" if self._terminal or self.as_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {self.name} "
-            click.echo(f"{stamp}{text}")
+            click.echo(text if self._terminal or self.as_json else f"{_now()} {self.name} {text}")
 
 
 def summary(pipeline: Pipeline, done: Summary) -> None:
@@ -174,6 +173,18 @@ def _counted(number: int, one: str, many: str) -> str:
 
 def _facts(batch: Batch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name in batch.__slots__ if name != "spark"}
+
+
+def _json(value: Any, *, indent: int | None = None) -> str:
+    import json
+
+    return json.dumps(value, indent=indent, default=str)
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _width() -> int:

@@ -19,8 +19,8 @@ def command(files: tuple[str, ...], broker: bool) -> None:
     from penstock.engine.java import find_java
     from penstock.spec.load import load
 
-    java = find_java()
     groups = [group for file in files for group in load(file).jars] + (["broker"] if broker else [])
+    java = find_java()
     paths = jars.fetch(groups, progress=render.Fetching())
     jvm_classes.build()
     render.line(f"{java.text}; {len(paths)} jars are in place")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import SetupError, require
-from penstock.secrets import is_secret_key
+from penstock.secrets import holds_secret, is_secret_key
 from penstock.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def start(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     conf = settings(pipeline) | (extra or {})
     # A setting given at launch shows up in the JVM's command line, so secrets follow when it runs.
-    secret = {key: conf.pop(key) for key in list(conf) if is_secret_key(key)}
+    secret = {key: conf.pop(key) for key in list(conf) if is_secret_key(key) or holds_secret(conf[key])}
     path = ":".join(str(jar) for jar in jars)
     conf["spark.driver.extraClassPath"] = _joined(path, conf.get("spark.driver.extraClassPath"), ":")
     if not conf["spark.master"].startswith("local"):

@@ -20,7 +20,7 @@ class Delta(Source):
 
     example: ClassVar[str] = "delta: {path: data/orders}"
 
-    path: Annotated[str, Field(description="The table's folder.")]
+    path: Annotated[str, Field(min_length=1, description="The table's folder.")]
     starting_version: Annotated[
         int | None,
         Field(ge=0, description="The first version to read; without it the whole table comes first."),
@@ -35,6 +35,12 @@ class Delta(Source):
     @property
     def settings(self) -> dict[str, str]:
         return DELTA_SETTINGS
+
+    @property
+    def start_if_lost(self) -> str:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        latest = "latest" in (options.get("startingversion"), options.get("startingtimestamp"))
+        return "skips" if latest else "repeats"
 
     @property
     def guarantee(self) -> Guarantee:

@@ -15,6 +15,12 @@ from penstock.storage import is_local, local_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LOSSY = {
+    "ignoreMissingFiles": "skips a file that has gone since the batch was planned, without an error",
+    "ignoreCorruptFiles": "skips what it can't read, without an error",
+    "fileNameOnly": "takes two files of the same name in different folders for one",
+}
+
 
 class Files(Source):
     """Files in a folder, each read once: text lines (column `value`) for a parse step, or typed formats.
@@ -26,7 +32,7 @@ class Files(Source):
 
     example: ClassVar[str] = "files: {path: in/events, format: text}"
 
-    path: Annotated[str, Field(description="The folder, or a glob.")]
+    path: Annotated[str, Field(min_length=1, description="The folder, or a glob.")]
     format: Annotated[
         Literal["text", "json", "csv", "parquet", "orc", "binaryFile"],
         Field(description="How the files are read."),
@@ -47,9 +53,11 @@ class Files(Source):
     @property
     def guarantee(self) -> Guarantee:
         options = {key.lower(): value.lower() for key, value in self.options.items()}
-        for name, wrong in (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true")):
-            if options.get(name) == wrong:
-                return at_most(f"{name}={wrong} leaves records out without an error", raise_by=f"remove {name}")
+        if options.get("mode") == "dropmalformed":
+            return at_most("mode=DROPMALFORMED leaves records out without an error", raise_by="remove the option mode")
+        for name, loss in _LOSSY.items():
+            if options.get(name.lower()) == "true":
+                return at_most(f"{name}=true {loss}", raise_by=f"remove the option {name}")
         return exactly("the files of a batch are listed in the checkpoint before they are read")
 
     def read(self, spark: SparkSession) -> DataFrame:

@@ -24,7 +24,7 @@ iceberg:
   catalog: {type: hadoop, warehouse: data/warehouse}
 """
 
-    table: Annotated[str, Field(description="namespace.table in the catalog.")]
+    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
     catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
     start_timestamp_ms: Annotated[
         int | None, Field(ge=0, description="Read only snapshots made after this moment.")
@@ -41,10 +41,11 @@ iceberg:
 
     @property
     def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
         skips = [
             key
             for key in ("streaming-skip-overwrite-snapshots", "streaming-skip-delete-snapshots")
-            if self.options.get(key, "").lower() == "true"
+            if options.get(key) == "true"
         ]
         if skips:
             return at_most(f"{skips[0]} leaves those snapshots' rows out", raise_by=f"remove the option {skips[0]}")

@@ -28,7 +28,7 @@ class Kafka(Source):
     continuous: ClassVar[bool] = True
     real_time: ClassVar[bool] = True
 
-    servers: Annotated[str, Field(description="Bootstrap servers, host:port separated by commas.")]
+    servers: Annotated[str, Field(min_length=1, description="Bootstrap servers, host:port separated by commas.")]
     topic: Annotated[str | None, Field(description="One topic, or several separated by commas.")] = None
     pattern: Annotated[str | None, Field(description="A regular expression over topic names, instead of topic.")] = None
     start: Annotated[
@@ -60,7 +60,7 @@ class Kafka(Source):
 
     @model_validator(mode="after")
     def _one_subscription(self) -> Kafka:
-        if (self.topic is None) == (self.pattern is None):
+        if bool(self.topics) == bool(self.pattern):
             raise ValueError("give either topic or pattern")
         if self.protocol.startswith("SASL") and not (self.username and self.password):
             raise ValueError(f"{self.protocol} needs username and password")
@@ -86,6 +86,11 @@ class Kafka(Source):
                 raise_by="remove fail_on_data_loss: false",
             )
         return exactly("a batch is a fixed range of offsets per partition, and Kafka reads it again as it was")
+
+    def _option(self, name: str, otherwise: Any) -> Any:
+        """A free option, which wins over the field; Spark does not tell capital from small letters."""
+        given = {key.lower(): value for key, value in self.options.items()}
+        return given.get(name.lower(), otherwise)
 
     def read(self, spark: SparkSession) -> DataFrame:
         import json
@@ -140,10 +145,6 @@ class Kafka(Source):
         return {
             f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset) for p in partitions
         }
-
-    def _option(self, name: str, otherwise: Any) -> Any:
-        """An option as Spark will see it: those of `options` win, and their case does not matter."""
-        return next((value for key, value in self.options.items() if key.lower() == name.lower()), otherwise)
 
     def _metadata(self) -> Any:
         from penstock.errors import require

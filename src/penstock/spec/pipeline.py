@@ -34,7 +34,7 @@ class Trigger:
             if kind in ("every", "continuous", "real_time") and isinstance(interval, str):
                 milliseconds(interval)
                 return cls(kind, interval)
-        raise ValueError("write {every: 10 seconds}, once, available_now, {continuous: …} or {real_time: …}")
+        raise ValueError("there is no such trigger; one with a pace is a kind and a length of time with its unit")
 
     def __str__(self) -> str:
         return f"{self.kind.replace('_', ' ')} {self.interval}".strip()
@@ -53,9 +53,10 @@ class Pipeline:
     checkpoint: str
     require: Level
     quarantine: str
-    spark: dict[str, str]
+    # Not shown: settings may hold what came by reference.
+    spark: dict[str, str] = field(repr=False)
     file: Path
-    lines: dict[tuple[str | int, ...], int] = field(repr=False, default_factory=dict)
+    lines: dict[tuple[str | int, ...], int] = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def folder(self) -> Path:

@@ -8,12 +8,54 @@ from penstock.spec.pipeline import Pipeline
 
 def check(pipeline: Pipeline) -> None:
     """Raise SpecError for the first combination that can't run."""
-    for rule in (_mode_of_sink, _mode_of_steps, _watermark, _parse, _continuous, _real_time, _async_progress):
+    for rule in (
+        _places,
+        _mode_of_sink,
+        _mode_of_steps,
+        _watermark,
+        _parse,
+        _continuous,
+        _real_time,
+        _async_progress,
+    ):
         rule(pipeline)
 
 
 def _error(pipeline: Pipeline, what: str, *path: str | int, why: str, fix: str) -> SpecError:
     return SpecError(what, file=str(pipeline.file), line=pipeline.line(*path), why=why, fix=fix)
+
+
+def _places(pipeline: Pipeline) -> None:
+    taken = [pipeline.checkpoint, getattr(pipeline.sink, "path", None), getattr(pipeline.source, "path", None)]
+    if pipeline.checkpoint in taken[1:] or pipeline.quarantine in taken:
+        key = "checkpoint" if pipeline.checkpoint in taken[1:] else "quarantine"
+        raise _error(
+            pipeline,
+            f"{key} is a folder that the pipeline uses for something else",
+            key,
+            why="source, sink, checkpoint and quarantine would overwrite each other's files",
+            fix=f"give the {key} a folder of its own",
+        )
+    if taken[1] and taken[1] == taken[2]:
+        raise _error(
+            pipeline,
+            "the sink writes where the source reads",
+            "sink",
+            why="the pipeline would read its own results again and again",
+            fix="give the sink a folder of its own",
+        )
+    for key in getattr(pipeline.sink, "options", {}):
+        if key.lower() == "checkpointlocation":
+            raise _error(
+                pipeline,
+                f"the option {key} would move the checkpoint",
+                "sink",
+                pipeline.sink.kind(),
+                "options",
+                key,
+                why="the fence and the guarantee hold for the checkpoint that the file names",
+                fix="remove the option and set checkpoint: instead",
+            )
 
 
 def _mode_of_sink(pipeline: Pipeline) -> None:
