@@ -172,6 +172,21 @@ def test_a_new_project_runs_and_its_plan_can_be_seen_first(tmp_path: Path) -> No
     assert list((project / "data" / "hourly_counts" / "_delta_log").glob("*.json"))
 
 
+def test_a_function_of_the_users_module_is_found_in_the_workers(tmp_path: Path) -> None:
+    """A function at the top of a module travels by name, so the workers must find the module too."""
+    (tmp_path / "own.py").write_text(
+        "from pyspark.sql.functions import udf\n"
+        "def shout(text):\n"
+        "    return text.upper()\n"
+        "def step(df):\n"
+        "    return df.select(udf(shout)('event_id').alias('event_id'))\n"
+    )
+    (tmp_path / "copy.yml").write_text(PIPELINE.replace("sink:", "  - python: 'own:step'\nsink:"))
+    put(tmp_path / "in", "1.jsonl", range(50))
+    done = penstock("run", "copy.yml", "--available-now", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_plain_pyspark_example_runs(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "plain_pyspark.py")],

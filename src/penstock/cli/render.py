@@ -92,9 +92,11 @@ class Fetching:
 class Live:
     """The batches of a running query: one line that is kept up to date on a terminal, log lines elsewhere."""
 
-    def __init__(self, name: str, *, as_json: bool = False) -> None:
+    def __init__(self, name: str, *, as_json: bool = False, counts_groups: bool = False) -> None:
         self.name = name
         self.as_json = as_json
+        # Where rows are grouped, Spark counts late groups, each of which stands for one row or more.
+        self.counts_groups = counts_groups
         self._terminal = sys.stdout.isatty() and not as_json
         import threading
 
@@ -111,7 +113,7 @@ class Live:
         if batch.watermark and not batch.watermark.startswith("1970"):
             facts.append(f"watermark {batch.watermark[:19]}Z")
         if batch.late:
-            facts.append(f"late {batch.late:,}")
+            facts.append(f"late {'at least ' if self.counts_groups else ''}{batch.late:,}")
         if batch.put_aside:
             facts.append(f"malformed {batch.put_aside:,}")
         facts.append(f"{batch.duration_ms / 1000:.1f} s")
@@ -156,7 +158,7 @@ def summary(pipeline: Pipeline, done: Summary) -> None:
         parts.append(f"{done.malformed:,} malformed")
     if done.late:
         exact = done.late_is_exact
-        parts.append(f"{done.late:,} late" if exact else f"{done.late:,} late (rows, or groups where it aggregates)")
+        parts.append(f"{done.late:,} late" if exact else f"at least {done.late:,} late")
     if done.restarts:
         parts.append(_counted(done.restarts, "restart", "restarts"))
     line(f"{pipeline.name}: {', '.join(parts)}; {'stopped as asked' if done.stopped else 'done'}")

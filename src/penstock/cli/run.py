@@ -47,7 +47,7 @@ def command(
         for note in explain(pipeline).notes:
             render.finding(note)
     trigger = Trigger("available_now") if available_now else Trigger("once") if once else None
-    live = render.Live(pipeline.name, as_json=as_json)
+    live = render.Live(pipeline.name, as_json=as_json, counts_groups=pipeline.aggregates)
     options = engine.Options(trigger=trigger, take_over=take_over, max_restarts=max_restarts, state=state)
     reports = engine.Reports(
         batch=live.batch,

@@ -69,6 +69,8 @@ def start(
 
     if java_home:
         os.environ["JAVA_HOME"] = str(java_home)
+    # A function of the pipeline's own modules may run in a worker, which looks for the module by its name.
+    os.environ["PYTHONPATH"] = _joined(str(pipeline.folder), os.environ.get("PYTHONPATH"), os.pathsep)
     # Workers must run the same Python as the driver, not the first one on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     conf = settings(pipeline) | (extra or {})

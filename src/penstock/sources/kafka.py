@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr, model_validator
 
-from penstock.errors import ServiceError
+from penstock.errors import ServiceError, require
 from penstock.guarantee import Guarantee, at_most, exactly
 from penstock.plugins import Options
 from penstock.sources import Source
@@ -124,19 +124,21 @@ class Kafka(Source):
             )
 
     def identity(self) -> dict[str, Any]:
-        metadata = self._metadata()
+        """The cluster's id and each topic's: a topic that was recreated has another one."""
+        from confluent_kafka import TopicCollection
+
+        described = self._admin().describe_topics(TopicCollection(list(self.topics)))
         return {
-            "cluster_id": metadata.cluster_id,
-            "topics": {name: len(metadata.topics[name].partitions) for name in self.topics},
+            "cluster_id": self._metadata().cluster_id,
+            "topics": {name: str(future.result().topic_id) for name, future in described.items()},
         }
 
     def positions(self) -> dict[str, Any]:
+        """(earliest, latest) of each partition."""
         from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        admin: Any = AdminClient(self._client())
-        spec: Any = OffsetSpec
-        metadata = self._metadata()
+        admin, spec, metadata = self._admin(), OffsetSpec, self._metadata()
         partitions = [
             TopicPartition(name, number) for name in self.topics for number in metadata.topics[name].partitions
         ]
@@ -146,15 +148,18 @@ class Kafka(Source):
             f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset) for p in partitions
         }
 
-    def _metadata(self) -> Any:
-        from penstock.errors import require
-
+    def _admin(self) -> Any:
         require("confluent_kafka", extra="kafka", needed_for="looking at the topic before the start")
-        from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
+        return AdminClient(self._client(), logger=_silent())
+
+    def _metadata(self) -> Any:
+        admin = self._admin()
+        from confluent_kafka import KafkaException
+
         try:
-            return AdminClient(self._client(), logger=_silent()).list_topics(timeout=PREFLIGHT_TIMEOUT_S)
+            return admin.list_topics(timeout=PREFLIGHT_TIMEOUT_S)
         except KafkaException as error:
             raise ServiceError(
                 f"kafka {self.servers}: no broker answers",
