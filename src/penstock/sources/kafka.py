@@ -127,7 +127,8 @@ class Kafka(Source):
         """The cluster's id and each topic's: a topic that was recreated has another one."""
         from confluent_kafka import TopicCollection
 
-        described = self._admin().describe_topics(TopicCollection(list(self.topics)))
+        admin = self._admin()
+        described = admin.describe_topics(TopicCollection(list(self.topics)))
         return {
             "cluster_id": self._metadata().cluster_id,
             "topics": {name: str(future.result().topic_id) for name, future in described.items()},
@@ -138,7 +139,8 @@ class Kafka(Source):
         from confluent_kafka import TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        admin, spec, metadata = self._admin(), OffsetSpec, self._metadata()
+        admin, metadata = self._admin(), self._metadata()
+        spec: Any = OffsetSpec
         partitions = [
             TopicPartition(name, number) for name in self.topics for number in metadata.topics[name].partitions
         ]
