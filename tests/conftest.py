@@ -52,7 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         load(file),
         jars=(*jars.fetch(groups), jvm_classes.build()),
         log=folder / "spark.log",
-        java_home=find_java().home,
+        java=find_java(),
     )
     yield made
     made.stop()

@@ -16,11 +16,16 @@ def command(files: tuple[str, ...], broker: bool) -> None:
     `penstock run` does the same when it has to; this does it beforehand, for one or more pipeline FILES.
     """
     from penstock.engine import jars, jvm_classes
+    from penstock.engine import run as engine
     from penstock.engine.java import find_java
     from penstock.spec.load import load
 
-    groups = [group for file in files for group in load(file).jars] + (["broker"] if broker else [])
+    pipelines = [load(file) for file in files]
+    groups = [group for pipeline in pipelines for group in pipeline.jars] + (["broker"] if broker else [])
     java = find_java()
     paths = jars.fetch(groups, progress=render.Fetching())
     jvm_classes.build()
     render.line(f"{java.text}; {len(paths)} jars are in place")
+    for pipeline in pipelines:
+        archive = engine.prepare(pipeline)
+        render.line(f"{pipeline.name}: {f'classes are archived in {archive}' if archive else 'no class archive'}")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from penstock.errors import JarError
@@ -49,6 +52,15 @@ def is_verified(path: Path, *, sha256: str) -> bool:
     return True
 
 
+def is_stamped(path: Path) -> bool:
+    """Whether `path` is there as it was when its stamp was written; it is not read for this."""
+    try:
+        stamp = _stamp_of(path).read_text(encoding="ascii", errors="replace")
+        return stamp == _stat_line(path, sha256=stamp.partition(" ")[0])
+    except OSError:
+        return False
+
+
 def check_sha256(path: Path, *, sha256: str, named: Path) -> None:
     """Raise JarError, with both hashes, unless the file at `path` (shown as `named`) has this hash."""
     found = sha256_of(path)
@@ -66,6 +78,23 @@ def write_stamp(path: Path, *, sha256: str) -> None:
     # A read-only cache (one that an administrator filled) still works; it is just hashed each time.
     with suppress(OSError):
         _stamp_of(path).write_text(_stat_line(path, sha256=sha256), encoding="ascii")
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """A folder of our own on the cache's file system, and away with those of makers that were killed."""
+    import fcntl
+
+    for old in folder.glob(".fetch-*"):
+        with suppress(OSError), (old / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its maker lives
+            shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-", ignore_cleanup_errors=True) as name:
+        own = Path(name)
+        with (own / "lock.new").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.rename(lock.name, own / "lock")  # only now, so nobody finds it unlocked
+            yield own
 
 
 def _stamp_of(path: Path) -> Path:

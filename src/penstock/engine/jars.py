@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.engine.cache import cache_folder, check_sha256, is_verified, write_stamp
+from penstock.engine.cache import cache_folder, check_sha256, is_verified, scratch, write_stamp
 from penstock.engine.ivy import file_name, retrieve
 from penstock.engine.java import find_java
 from penstock.errors import JarError, UsageError, require
@@ -126,9 +124,9 @@ def _fetch_missing(missing: Sequence[Jar], *, folder: Path, progress: Callable[[
     def poll(size: int, count: int) -> None:
         progress(Progress(min(size, total), total, min(count, len(missing)), len(missing)))
 
-    with _scratch(folder) as scratch:
+    with scratch(folder) as own:
         poll(0, 0)
-        out = retrieve([jar.coordinate for jar in missing], java=java, scratch=scratch, poll=poll)
+        out = retrieve([jar.coordinate for jar in missing], java=java, scratch=own, poll=poll)
         # All are checked before the first gets its name, and a name is given by a rename: a fetch that is
         # killed leaves nothing half-written, and two at once end with the same files.
         for jar in missing:
@@ -156,20 +154,3 @@ def _check_room(folder: Path, *, total: int) -> None:
             why=f"{needed / 1e6:.0f} MB are needed while fetching, {free / 1e6:.0f} MB are free",
             fix="make room, or set PENSTOCK_CACHE to a folder on a larger disk",
         )
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """A folder of our own on the cache's file system, and away with those of fetches that were killed."""
-    import fcntl
-
-    for old in folder.glob(".fetch-*"):
-        with suppress(OSError), (old / "lock").open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while its fetch lives
-            shutil.rmtree(old, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-", ignore_cleanup_errors=True) as name:
-        scratch = Path(name)
-        with (scratch / "lock.new").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            os.rename(lock.name, scratch / "lock")  # only now, so nobody finds it unlocked
-            yield scratch

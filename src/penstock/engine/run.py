@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.engine import build as building
-from penstock.engine import jars, jvm_classes, session
+from penstock.engine import class_archive, jars, jvm_classes, launch, session
 from penstock.engine.events import EventLog
 from penstock.engine.fence import Fence
 from penstock.engine.java import find_java
@@ -59,7 +59,7 @@ def run(
     pipeline.source.preflight()
     pipeline.sink.preflight()
     check_checkpoint(pipeline)
-    paths = (*jars.fetch(pipeline.jars, progress=fetching), jvm_classes.build())
+    paths = class_path(pipeline, fetching=fetching)
     folder = state_folder(pipeline, options.state)
     stop = StopRequest()
     fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name, take_over=options.take_over)
@@ -68,7 +68,7 @@ def run(
         if starting:
             starting()
         spark = session.start(
-            pipeline, jars=paths, log=folder / "spark.log", java_home=java.home, extra=fence_settings(pipeline, fence)
+            pipeline, jars=paths, log=folder / "spark.log", java=java, extra=fence_settings(pipeline, fence)
         )
         with stop.on_signals():
             try:
@@ -99,8 +99,8 @@ def dry_run(
     java = find_java()
     pipeline.source.preflight()
     pipeline.sink.preflight()
-    paths = jars.fetch(pipeline.jars, progress=fetching)
-    spark = session.start(pipeline, jars=paths, log=state_folder(pipeline, state) / "spark.log", java_home=java.home)
+    paths = class_path(pipeline, fetching=fetching)
+    spark = session.start(pipeline, jars=paths, log=state_folder(pipeline, state) / "spark.log", java=java)
     try:
         return building.plan(pipeline, building.build(pipeline, spark))
     finally:
@@ -167,7 +167,21 @@ def _has_id(metadata: bytes) -> bool:
 def open_session(pipeline: Pipeline, *, log: Path) -> SparkSession:
     """A session with the pipeline's jars, for reading its sink back."""
     java = find_java()
-    return session.start(pipeline, jars=jars.fetch(pipeline.jars), log=log, java_home=java.home)
+    return session.start(pipeline, jars=class_path(pipeline), log=log, java=java)
 
 
-__all__ = ["Options", "Reports", "check_checkpoint", "dry_run", "open_session", "run", "state_folder"]
+def class_path(pipeline: Pipeline, *, fetching: Callable[[jars.Progress], None] | None = None) -> tuple[Path, ...]:
+    """The jars of every session of this pipeline; always the same, since a class archive holds for one path."""
+    return (*jars.fetch(pipeline.jars, progress=fetching), jvm_classes.build())
+
+
+def prepare(pipeline: Pipeline, *, fetching: Callable[[jars.Progress], None] | None = None) -> Path | None:
+    """Do beforehand what a first run would do, and make the class archive; its path, or None without one."""
+    java = find_java()
+    conf = session.with_jars(session.settings(pipeline), class_path(pipeline, fetching=fetching))
+    if not launch.is_possible(conf):
+        return None
+    return class_archive.make(java, launch.class_path(conf), groups=pipeline.jars)
+
+
+__all__ = ["Options", "Reports", "check_checkpoint", "dry_run", "open_session", "prepare", "run", "state_folder"]

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from penstock.engine import class_archive, launch
+from penstock.engine.java import Java
 from penstock.errors import SetupError, require
 from penstock.secrets import holds_secret, is_secret_key
 from penstock.spec.pipeline import Pipeline
@@ -59,40 +61,72 @@ def start(
     *,
     jars: Sequence[Path],
     log: Path,
-    java_home: Path | None = None,
+    java: Java,
     extra: dict[str, str] | None = None,
+    jvm_options: Sequence[str] | None = None,
 ) -> SparkSession:
-    """Start the session; what the JVM has to say goes to `log`."""
+    """Start the session; what the JVM has to say goes to `log`.
+
+    Args:
+        pipeline: whose session it is.
+        jars: beyond PySpark's own.
+        log: where Spark's log goes.
+        java: the Java to run it with.
+        extra: settings that come last.
+        jvm_options: for the JVM itself, instead of the class archive.
+    """
     require("pyspark", extra="spark", needed_for="running a pipeline")
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    if java_home:
-        os.environ["JAVA_HOME"] = str(java_home)
+    os.environ["JAVA_HOME"] = str(java.home)
     # A function of the pipeline's own modules may run in a worker, which looks for the module by its name.
     os.environ["PYTHONPATH"] = _joined(str(pipeline.folder), os.environ.get("PYTHONPATH"), os.pathsep)
     # Workers must run the same Python as the driver, not the first one on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    conf = settings(pipeline) | (extra or {})
-    # A setting given at launch shows up in the JVM's command line, so secrets follow when it runs.
-    secret = {key: conf.pop(key) for key in list(conf) if is_secret_key(key) or holds_secret(conf[key])}
-    path = ":".join(str(jar) for jar in jars)
-    conf["spark.driver.extraClassPath"] = _joined(path, conf.get("spark.driver.extraClassPath"), ":")
-    if not conf["spark.master"].startswith("local"):
-        conf["spark.jars"] = _joined(",".join(str(jar) for jar in jars), conf.get("spark.jars"), ",")
+    conf = with_jars(settings(pipeline) | (extra or {}), jars)
     logging = f"-Dlog4j2.configurationFile={_log4j(log)}"
     conf["spark.driver.extraJavaOptions"] = _joined(logging, conf.get("spark.driver.extraJavaOptions"), " ")
-    builder = SparkSession.builder.config(map=dict(conf))
-    with _stderr_to(log):
-        try:
-            session = builder.getOrCreate()
-        except (PySparkException, OSError) as error:
-            raise SetupError(
-                "Spark did not start", why=_last_error(log) or str(error), fix=f"the whole story is in {log}"
-            ) from None
-    for key, value in secret.items():
-        session.conf.set(key, value)
-    return session
+    try:
+        _connect(conf, java=java, log=log, jvm_options=jvm_options)
+        return SparkSession.builder.config(map=dict(conf)).getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise SetupError(
+            "Spark did not start", why=_last_error(log) or str(error), fix=f"the whole story is in {log}"
+        ) from None
+
+
+def with_jars(conf: dict[str, str], jars: Sequence[Path]) -> dict[str, str]:
+    """The settings with these jars on the driver's class path, and on the executors' where there are any."""
+    made = dict(conf)
+    path = ":".join(str(jar) for jar in jars)
+    made["spark.driver.extraClassPath"] = _joined(path, conf.get("spark.driver.extraClassPath"), ":")
+    if not conf["spark.master"].startswith("local"):
+        made["spark.jars"] = _joined(",".join(str(jar) for jar in jars), conf.get("spark.jars"), ",")
+    return made
+
+
+def _connect(conf: dict[str, str], *, java: Java, log: Path, jvm_options: Sequence[str] | None) -> None:
+    """Start a JVM for this process, unless it has one from an earlier session."""
+    from pyspark import SparkConf, SparkContext, java_gateway
+
+    context: Any = SparkContext
+    pyspark: Any = java_gateway
+    if context._gateway is not None:
+        return
+    if launch.is_possible(conf):
+        if jvm_options is None:
+            archive = class_archive.find(java, launch.class_path(conf))
+            jvm_options = [f"-XX:SharedArchiveFile={archive}"] if archive else []
+        gateway = launch.open_gateway(launch.command(conf, java=java.path, options=jvm_options), log=log)
+    else:
+        # A setting given at launch shows up in the JVM's command line, so secrets follow when it runs.
+        shown = SparkConf(loadDefaults=False)
+        secret = {key for key, value in conf.items() if is_secret_key(key) or holds_secret(value)}
+        shown.setAll([(key, value) for key, value in conf.items() if key not in secret])
+        with _stderr_to(log):
+            gateway = pyspark.launch_gateway(shown)
+    context._ensure_initialized(gateway=gateway)
 
 
 def _joined(first: str, second: str | None, separator: str) -> str:

@@ -1,0 +1,134 @@
+"""A pipeline file against the same job written by hand, in one warm session.
+
+Both sides run as fresh queries, each with a new checkpoint and a new table, in the same session with the same
+settings, after an unmeasured run of each; rows are divided by the time from before the query is built until all
+of it is over. Starting processes and JVMs is measured in `first_batch`, not here. Penstock's side is the whole of
+a run: fence, fenced checkpoint writes, listener, events on disk, quarantine. The hand-written side is what a good
+engineer would write, with a schema and a filter for rows that did not parse; it does not tell what it filtered.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from bench.harness import Comparison
+from penstock.engine import run as engine
+from penstock.engine.events import EventLog
+from penstock.engine.fence import Fence
+from penstock.engine.stopping import StopRequest
+from penstock.engine.supervise import Reports, Run
+from penstock.spec.load import load
+
+TARGET = 0.98
+BATCHES = 4
+FIELDS = ("event_id string", "user_id string", "event_time timestamp", "data string")
+_PIPELINE = """\
+name: bench_{sink}
+source:
+  kafka: {{servers: "{servers}", topic: events, start: earliest, max_records_per_batch: {per_batch}}}
+steps:
+  - parse: {{format: json, schema: "{schema}"}}
+sink:
+  {sink}: {{path: table}}
+trigger: available_now
+checkpoint: checkpoint
+quarantine: quarantine
+"""
+
+
+def compare(sink: str) -> Comparison:
+    """Both sides for one sink."""
+    servers, events = os.environ["KAFKA"], int(os.environ["BENCH_EVENTS"])
+    folder = Path(os.environ["BENCH_FOLDER"], sink)
+    pipeline_text = _PIPELINE.format(
+        sink=sink,
+        servers=servers,
+        per_batch=events // BATCHES,
+        schema=", ".join(field if field.startswith("data") else f"{field} not null" for field in FIELDS),
+    )
+    first = _write(folder / "session", pipeline_text)
+    spark = engine.open_session(load(first), log=folder / "spark.log")
+    numbers = itertools.count()
+
+    def timed(job: Callable[[Path], None]) -> float:
+        own = folder / str(next(numbers))
+        file = _write(own, pipeline_text)
+        began = time.perf_counter()
+        job(file)
+        took = time.perf_counter() - began
+        table = spark.read.format(sink).load(str(own / "table"))
+        if table.count() != events:
+            raise RuntimeError(f"{table.count()} of {events} rows are in {own}")
+        shutil.rmtree(own)
+        return events / took
+
+    return Comparison(
+        name=f"Kafka to {sink.title()}, {events / 1e6:g}M events",
+        unit="rows/s",
+        ours=lambda: timed(lambda file: penstock(file, spark)),
+        theirs=lambda: timed(lambda file: hand_written(file.parent, spark, sink, servers, events // BATCHES)),
+        target=TARGET,
+        more_is_better=True,
+    )
+
+
+def penstock(file: Path, spark: SparkSession) -> None:
+    """What `penstock run` does once its session is there."""
+    pipeline = load(file)
+    fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name)
+    settings = engine.fence_settings(pipeline, fence)
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    events = EventLog(file.with_name("events.jsonl"))
+    run = Run(
+        pipeline,
+        spark,
+        fence,
+        trigger=pipeline.trigger,
+        events=events,
+        stop=StopRequest(),
+        reports=Reports(),
+        max_restarts=0,
+    )
+    run.run()
+    events.close()
+    fence.release()
+    for key in settings:
+        spark.conf.unset(key)
+
+
+def hand_written(folder: Path, spark: SparkSession, sink: str, servers: str, per_batch: int) -> None:
+    """The same job in plain PySpark."""
+    raw = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", "events")
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", per_batch)
+        .load()
+    )
+    rows = raw.select(F.from_json(F.col("value").cast("string"), ", ".join(FIELDS)).alias("event")).select("event.*")
+    good = rows.where("event_id is not null and user_id is not null and event_time is not null")
+    query = (
+        good.writeStream.format(sink)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("path", str(folder / "table"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+def _write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    file = folder / "pipeline.yml"
+    file.write_text(text, encoding="utf-8")
+    return file
