@@ -27,7 +27,7 @@ def command(folder: Path, events: int) -> None:
     from penstock.engine import run as engine
 
     file = demo.prepare(folder.resolve())
-    example = demo.load_example(file, bootstrap="")
+    example = demo.load_example(file, bootstrap="not-yet:0")
     jars.fetch(["broker", *example.jars], progress=render.Fetching())
     render.line("setup    jars are in place; a rehearsal makes later starts quick (once)")
     engine.prepare(example)
