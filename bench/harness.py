@@ -22,7 +22,8 @@ class Comparison:
     unit: str
     ours: Callable[[], float]
     theirs: Callable[[], float]
-    target: float
+    # None where the ratio is only to be known.
+    target: float | None
     # Whether a ratio above the target is good (rows a second), or one below it (seconds).
     more_is_better: bool
     # Unmeasured rounds before the first, so that neither side pays for compiling and caching.
@@ -37,7 +38,7 @@ class Result:
     unit: str
     ours: list[float]
     theirs: list[float]
-    target: float
+    target: float | None
     more_is_better: bool
 
     @property
@@ -51,6 +52,8 @@ class Result:
 
     @property
     def is_met(self) -> bool:
+        if self.target is None:
+            return True
         return self.ratio >= self.target if self.more_is_better else self.ratio <= self.target
 
     @property
@@ -62,8 +65,8 @@ class Result:
             f"{statistics.median(self.theirs):,.4g} {self.unit}",
             f"{self.ratio:.3f}",
             f"{min(self.pairs):.2f}–{max(self.pairs):.2f}",
-            f"{sign} {self.target:g}",
-            "met" if self.is_met else "MISSED",
+            "" if self.target is None else f"{sign} {self.target:g}",
+            "" if self.target is None else "met" if self.is_met else "MISSED",
         ]
 
 

@@ -9,4 +9,4 @@ NEEDS_TOPIC = True
 
 
 def comparisons() -> list[Comparison]:
-    return [compare("delta")]
+    return compare("delta")

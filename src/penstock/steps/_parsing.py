@@ -39,15 +39,18 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
         *[F.col(f"`{name}`") for name in dict.fromkeys((step.column, *step.keep))], lenient.alias(_PARSED)
     )
     here = F.col(_PARSED)
-    columns = {f.name: _convert(here.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
-    bad = _is_bad(here, schema, columns)
-    flagged = parsed.select(
-        *[F.col(f"`{name}`") for name in step.keep],
-        *[column.alias(name) for name, column in columns.items()],
-        bad.alias(_BAD),
+    kept = [F.col(f"`{name}`") for name in step.keep]
+    # Conversion and check are two selections: in one, Spark would evaluate each conversion again for its check.
+    typed = parsed.select(
+        *kept,
+        *[_convert(here.getField(f.name), f.dataType, step.timestamps).alias(f.name) for f in schema.fields],
+        here,
     )
+    columns = {f.name: F.col(f"`{f.name}`") for f in schema.fields}
+    flagged = typed.select(*kept, *columns.values(), _is_bad(here, schema, columns).alias(_BAD))
     metric = f"penstock_parse_{index}"
-    observed = flagged.observe(metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside"))
+    # Besides counting, this keeps Spark from pushing the filter below from_json, which would then run twice.
+    observed = flagged.observe(metric, F.count_if(F.col(_BAD)).alias("put_aside"))
     built.frame = observed.where(~F.col(_BAD)).drop(_BAD)
     standalone = _read(step, text, _lenient(schema))
     again = {f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
@@ -133,12 +136,14 @@ def _moment(value: Column, kind: DataType, timestamps: str) -> Column:
     if timestamps != "iso":
         return F.try_to_timestamp(value, F.lit(timestamps)).cast(target)
     # A four-digit year, month and day come first; for a timestamp the time of day must follow. The cast checks
-    # the rest, and knows up to nine digits of a second.
-    dated = (F.substring(value, 5, 1) == "-") & (F.substring(value, 8, 1) == "-")
+    # the rest, and knows up to nine digits of a second. Looked at as bytes, since that is quicker than counting
+    # characters; text that is not ASCII does not pass the cast.
+    raw, dash = value.cast("binary"), F.lit(b"-")
+    dated = (F.substring(raw, 5, 1) == dash) & (F.substring(raw, 8, 1) == dash)
     if isinstance(kind, DateType):
-        return F.when(dated & (F.length(value) == 10), value.try_cast(target))
-    timed = F.substring(value, 11, 1).isin("T", " ") & (F.length(value) >= 16)
-    return F.when(dated & timed, value.try_cast(target))
+        return F.when((F.octet_length(value) == 10) & dated, value.try_cast(target))
+    timed = F.substring(raw, 11, 1).isin(F.lit(b"T"), F.lit(b" "))
+    return F.when((F.octet_length(value) >= 16) & dated & timed, value.try_cast(target))
 
 
 def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column]) -> Column:
@@ -157,7 +162,8 @@ def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column]) -> C
             return F.coalesce(_any(found), F.lit(False)) if found else None
         return None
 
-    checks = [lost(parsed.getField(f.name), columns[f.name], f.dataType) for f in schema.fields]
+    # A column that must not be null is bad without a date whether or not there was a text.
+    checks = [lost(parsed.getField(f.name), columns[f.name], f.dataType) for f in schema.fields if f.nullable]
     missing = [columns[f.name].isNull() for f in schema.fields if not f.nullable]
     return F.coalesce(_any([bad, *[check for check in checks if check is not None], *missing]), F.lit(True))
 
@@ -206,7 +212,7 @@ def _avro(step: Parse, built: Built, raw: Column, *, index: int) -> Built:
     empty = F.to_json(F.col(_PARSED)) == "{}"
     bad = F.col(_PARSED).isNull() | empty
     flagged = parsed.withColumn(_BAD, F.coalesce(bad, F.lit(True)))
-    observed = flagged.observe(metric, F.count(F.lit(1)).alias("rows"), F.count_if(F.col(_BAD)).alias("put_aside"))
+    observed = flagged.observe(metric, F.count_if(F.col(_BAD)).alias("put_aside"))
     built.frame = observed.where(~F.col(_BAD)).select(*[F.col(f"`{name}`") for name in step.keep], f"{_PARSED}.*")
     built.asides.append(
         Aside(
