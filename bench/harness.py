@@ -22,7 +22,7 @@ class Comparison:
     unit: str
     ours: Callable[[], float]
     theirs: Callable[[], float]
-    # None where the ratio is only to be known.
+    # None where the two do not do the same work, and the figure is only worth knowing.
     target: float | None
     # Whether a ratio above the target is good (rows a second), or one below it (seconds).
     more_is_better: bool

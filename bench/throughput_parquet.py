@@ -9,4 +9,4 @@ NEEDS_TOPIC = True
 
 
 def comparisons() -> list[Comparison]:
-    return compare("parquet", unchecked_too=True)
+    return compare("parquet")

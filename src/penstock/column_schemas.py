@@ -18,21 +18,25 @@ def spark_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return converted
 
 
-def _convert(schema: dict[str, Any], where: str) -> Any:
+def _convert(schema: Any, where: str) -> Any:
+    if not isinstance(schema, dict):
+        raise ValueError(f"{where}: {schema!r} does not describe a column")
     kind = schema.get("type")
     if isinstance(kind, list):
         kinds = [item for item in kind if item != "null"]
         if len(kinds) != 1:
-            raise ValueError(f"{where}: a value of several types ({', '.join(kinds)}) has no column type")
+            raise ValueError(f"{where}: a value of several types ({', '.join(map(str, kinds))}) has no column type")
         kind = kinds[0]
     if kind == "string" and schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
+    if not isinstance(kind, str):
+        raise ValueError(f"{where}: type {kind!r} has no column type")
     if kind in _TYPES:
         return _TYPES[kind]
     if kind == "array" and isinstance(schema.get("items"), dict):
         return {"type": "array", "elementType": _convert(schema["items"], f"{where}[]"), "containsNull": True}
     if kind == "object" and isinstance(schema.get("properties"), dict):
-        required = set(schema.get("required", ()))
+        required = schema.get("required", ())
         return {
             "type": "struct",
             "fields": [

@@ -15,13 +15,14 @@ _UNIT_MS = {
     "day": 86_400_000,
     "week": 604_800_000,
 }
-_ONE = re.compile(r"(\d+)\s*(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
+# As strict as Spark's own parser, which wants blanks between number and unit and between parts.
+_ONE = re.compile(r"([0-9]+)\s+(millisecond|second|minute|hour|day|week)s?(?:\s+|$)", re.IGNORECASE)
 
 
 def milliseconds(text: str) -> int:
     """The length of `text` in milliseconds; ValueError if it is not a length of time."""
-    rest = _ONE.sub("", text).strip()
-    parts = _ONE.findall(text)
+    rest = _ONE.sub("", text.strip())
+    parts = _ONE.findall(text.strip())
     if rest or not parts:
         raise ValueError(f"{text!r} is not a length of time; write it as `10 seconds`, `5 minutes`, `1 hour`")
     return sum(int(count) * _UNIT_MS[unit.lower()] for count, unit in parts)

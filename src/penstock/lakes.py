@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from penstock.plugins import Options
+from penstock.plugins import Options, shown
 
 DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -20,7 +21,7 @@ ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExt
 class Catalog(BaseModel):
     """An Iceberg catalog."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="The name in SQL.")] = "lake"
     type: Annotated[Literal["hadoop", "jdbc", "rest", "glue"], Field(description="What keeps the table pointers.")]
@@ -30,6 +31,9 @@ class Catalog(BaseModel):
     password: Annotated[SecretStr | None, Field(description="The password of a JDBC catalog, by reference.")] = None
     token: Annotated[SecretStr | None, Field(description="The bearer token of a REST catalog, by reference.")] = None
     options: Options = Field(default_factory=dict, description="Further catalog properties.")
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        return [(name, shown(value)) for name, value in super().__repr_args__()]
 
     @model_validator(mode="after")
     def _complete(self) -> Catalog:

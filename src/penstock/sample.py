@@ -21,13 +21,17 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: the bytes that are sent, and what they stand for."""
+    """One event: the bytes that are sent, and what they stand for.
+
+    `behind` says that it is hours older than its neighbours, so that it may be late; all others never are.
+    """
 
     number: int
     user_id: str
     time_ns: int
     value: bytes
     malformed: bool
+    behind: bool
 
     @property
     def event_id(self) -> str:
@@ -45,14 +49,15 @@ def event(number: int, *, step_ms: int = 432, seed: int = 0) -> Event:
     user_id = f"user{chance % USERS:03d}"
     time_ns = int(FIRST.timestamp()) * 1_000_000_000 + number * step_ms * 1_000_000 + (chance >> 8) % 1_000_000_000
     time_ns -= ((chance >> 12) % 60) * 1_000_000_000
-    if (chance >> 20) % LATE_EVERY == 0:
+    behind = (chance >> 20) % LATE_EVERY == 0
+    if behind:
         # Never before the first hour, so that a late event is late and not simply of another day.
         behind_s = 2 * _HOUR_S + (chance >> 30) % (4 * _HOUR_S)
         time_ns = max(int(FIRST.timestamp()) * 1_000_000_000 + 1, time_ns - behind_s * 1_000_000_000)
     fields = {"event_id": f"e{number:09d}", "user_id": user_id, "event_time": iso(time_ns), "data": f"{chance:016x}"}
     if (chance >> 44) % MALFORMED_EVERY == 0:
-        return Event(number, user_id, time_ns, _spoil(fields, (chance >> 54) % 5), malformed=True)
-    return Event(number, user_id, time_ns, json.dumps(fields).encode(), malformed=False)
+        return Event(number, user_id, time_ns, _spoil(fields, (chance >> 54) % 5), malformed=True, behind=behind)
+    return Event(number, user_id, time_ns, json.dumps(fields).encode(), malformed=False, behind=behind)
 
 
 def iso(time_ns: int) -> str:

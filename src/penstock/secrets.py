@@ -6,11 +6,16 @@ import re
 
 # `ssl.truststore.location` or `password_file` name a place, not a secret.
 _SECRET_KEY = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token$|api[_.-]?key|access[_.-]?key|credential|jaas|private[_.-]?key",
+    r"pass(word|wd|phrase)$|(^|[_.-])pass$|secret|token$|credential|jaas|\.sas\.|"
+    r"(api|access|account|private|keystore)[_.-]?key",
     re.IGNORECASE,
 )
 _PLACE_KEY = re.compile(r"(file|path|location|dir|uri|url|class|type|provider|providers|impl)$", re.IGNORECASE)
-_SECRET_VALUE = re.compile(r"AKIA[0-9A-Z]{16}|://[^/\s:@]+:[^/\s@]+@|password\s*=\s*[^\s;&$]+", re.IGNORECASE)
+# A SQL text may compare a column called password; an address or a JAAS line that gives one is a secret.
+_SECRET_VALUE = re.compile(
+    r"AKIA[0-9A-Z]{16}|://[^/\s:@]*:[^/\s@]+@|[?&;](?:password|pwd|sig)=[^\s;&]+|LoginModule\b.*?password=\"?[^\s;&\"]+",
+    re.IGNORECASE,
+)
 
 MASK = "********"
 
@@ -34,6 +39,11 @@ class Referenced(str):
         made = super().__new__(cls, value)
         made.reference = reference
         return made
+
+
+def hide(text: str) -> str:
+    """The text with every credential that can be told by its form replaced."""
+    return _SECRET_VALUE.sub(MASK, text)
 
 
 def masked(options: dict[str, str]) -> dict[str, str]:

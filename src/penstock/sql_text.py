@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_NOISE = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_NOISE = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _CALL = re.compile(r"\b([a-z_][a-z0-9_]*)\s*\(", re.IGNORECASE)
 _WORD = re.compile(r"\b[a-z_][a-z0-9_]*\b", re.IGNORECASE)
 _OVER = re.compile(r"^\s*(filter\s*\([^)]*\)\s*)?over\b", re.IGNORECASE)
@@ -96,6 +96,8 @@ def aggregates(query: str) -> bool:
     if re.search(r"\bgroup\s+by\b", text, re.IGNORECASE) or re.search(r"\bselect\s+distinct\b", text, re.IGNORECASE):
         return True
     for call in _CALL.finditer(text):
+        if re.search(r"\b(like|ilike)\s*$", text[: call.start()], re.IGNORECASE):
+            continue  # `name like any ('a%', 'b%')` compares
         if call[1].lower() in AGGREGATES and not _OVER.match(_after_call(text, call.end())):
             return True
     return False

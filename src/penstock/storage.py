@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from penstock.errors import StorageError
+from penstock.secrets import hide
 
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -28,14 +28,26 @@ def is_local(uri: str) -> bool:
 
 def local_path(uri: str) -> Path:
     """The path of a local URI."""
-    return Path(unquote(urlsplit(uri).path)) if uri.startswith("file:") else Path(uri)
+    if not uri.startswith("file:"):
+        return Path(uri)
+    from urllib.parse import unquote, urlsplit
+
+    return Path(unquote(urlsplit(uri).path))
 
 
 def absolute(uri: str, *, folder: Path) -> str:
-    """A local path made absolute from `folder`; anything else as it is, without a trailing slash."""
+    """A local path made absolute from `folder`; anything else as it is, without a trailing slash.
+
+    Raises:
+        ValueError: no path can be made of it (a home folder of nobody, a circle of links).
+    """
     if is_local(uri):
-        path = local_path(uri).expanduser()
-        return str(path if path.is_absolute() else (folder / path).resolve())
+        try:
+            path = local_path(uri).expanduser()
+            # Resolved, so that a symbolic link does not give one checkpoint two names and two fences.
+            return str((folder / path).resolve())
+        except (RuntimeError, OSError) as error:
+            raise ValueError(str(error)) from None
     return uri.rstrip("/")
 
 
@@ -95,7 +107,7 @@ class Store:
         return f"{self.uri}/{name}"
 
     def _error(self, verb: str, name: str, error: Exception) -> StorageError:
-        cause = " ".join(str(error).split())
+        cause = hide(" ".join(str(error).split()))
         return StorageError(
             f"{self.path(name)}: can't {verb}",
             why=cause[:300],
@@ -107,7 +119,7 @@ def open_store(uri: str) -> Store:
     """The store at `uri`; a local folder is created when something is written."""
     if is_local(uri):
         return Store(uri, _local(uri))
-    scheme = urlsplit(uri).scheme
+    scheme = uri.partition(":")[0].lower()
     if scheme in ("hdfs", "viewfs"):
         raise StorageError(
             f"{uri}: Penstock can't write to HDFS yet",
@@ -120,7 +132,7 @@ def open_store(uri: str) -> Store:
     try:
         return Store(uri, from_url(address))
     except Exception as error:
-        raise StorageError(f"{uri}: can't be opened", why=str(error)[:300], fix="check the address") from None
+        raise StorageError(f"{uri}: can't be opened", why=hide(str(error))[:300], fix="check the address") from None
 
 
 def _local(uri: str) -> Any:

@@ -35,13 +35,22 @@ def parse(data: bytes, *, batch: int, where: str) -> Offsets:
         if lines[0].strip() not in ("v1", "v2"):
             raise ValueError(f"it begins with {lines[0][:20]!r}, not with a version")
         metadata = json.loads(lines[1]) if len(lines) > 1 and lines[1] else {}
+        if not isinstance(metadata, dict):
+            raise ValueError("its second line is not metadata")
+        sources = tuple(line for line in lines[2:] if line)
+        if not sources:
+            raise ValueError("it ends before the position of a source")
+        for line in sources:
+            position = line.partition(":")[2] if lines[0].strip() == "v2" else line
+            if position.startswith("{"):
+                json.loads(position)
     except ValueError as error:
         raise StorageError(
             f"{where}: this is not a whole offset log file",
             why=str(error),
             fix="the checkpoint is damaged: restore the file from a copy before the next start",
         ) from None
-    return Offsets(batch, lines[0].strip(), metadata, tuple(line for line in lines[2:] if line))
+    return Offsets(batch, lines[0].strip(), metadata, sources)
 
 
 def read(checkpoint: Store, batch: int) -> Offsets | None:

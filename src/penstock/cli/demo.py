@@ -76,7 +76,7 @@ def command(folder: Path, events: int) -> None:
     render.line()
     render.line("what to try next")
     render.line(f"  penstock explain {_shown(file)}")
-    render.line(f"  head {_shown(Path(pipeline.quarantine))}/malformed/*/*.json")
+    render.line(f"  head {_shown(Path(pipeline.quarantine))}/malformed/*/*/*.json")
     render.line("  penstock init my_pipeline")
 
 

@@ -32,9 +32,16 @@ def command(folder: Path) -> None:
             why="penstock init never overwrites",
             fix="choose an empty folder: penstock init NEW_FOLDER",
         )
-    for file, content in files.items():
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_bytes(content)
+    try:
+        for file, content in files.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_bytes(content)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: no project can be written here",
+            why=error.strerror or str(error),
+            fix="choose a folder that this user may write: penstock init NEW_FOLDER",
+        ) from None
     render.line(f"wrote {', '.join(files)} in {folder}")
     render.line()
     if folder != Path.cwd():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import threading
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +28,7 @@ def line(text: str = "") -> None:
 
 def document(value: Any) -> None:
     """A value as JSON."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    click.echo(_json(value, indent=2))
 
 
 def error(problem: PenstockError) -> None:
@@ -95,24 +92,28 @@ class Fetching:
 class Live:
     """The batches of a running query: one line that is kept up to date on a terminal, log lines elsewhere."""
 
-    def __init__(self, name: str, *, as_json: bool = False) -> None:
+    def __init__(self, name: str, *, as_json: bool = False, counts_groups: bool = False) -> None:
         self.name = name
         self.as_json = as_json
+        # Where rows are grouped, Spark counts late groups, each of which stands for one row or more.
+        self.counts_groups = counts_groups
         self._terminal = sys.stdout.isatty() and not as_json
+        import threading
+
         self._lock = threading.Lock()
         self._open = False
 
     def batch(self, batch: Batch) -> None:
         if self.as_json:
-            self._say(json.dumps({"event": "batch", **_facts(batch)}))
+            self._say(_json({"event": "batch", **_facts(batch)}))
             return
-        facts = [f"batch {batch.batch}", f"{batch.rows:,} rows", f"{batch.rows_per_s:,.0f} rows/s"]
+        facts = [f"batch {batch.batch}", _counted(batch.rows, "row", "rows"), f"{batch.rows_per_s:,.0f} rows/s"]
         if batch.lag is not None:
             facts.append(f"lag {batch.lag:,}")
         if batch.watermark and not batch.watermark.startswith("1970"):
             facts.append(f"watermark {batch.watermark[:19]}Z")
         if batch.late:
-            facts.append(f"late {batch.late:,}")
+            facts.append(f"late {'at least ' if self.counts_groups else ''}{batch.late:,}")
         if batch.put_aside:
             facts.append(f"malformed {batch.put_aside:,}")
         facts.append(f"{batch.duration_ms / 1000:.1f} s")
@@ -121,9 +122,17 @@ class Live:
     def note(self, text: str) -> None:
         """A line that stays."""
         if self.as_json:
-            self._say(json.dumps({"event": "note", "text": text}))
+            self._say(_json({"event": "note", "text": text}))
         else:
             self._say(text)
+
+    def ended(self, done: Summary) -> None:
+        """The last line of a run whose output is JSON."""
+        from dataclasses import asdict
+
+        findings = [asdict(found) for found in done.findings]
+        facts = ("batches", "rows", "malformed", "late", "late_is_exact", "restarts", "stopped")
+        self._say(_json({"event": "ended", **{name: getattr(done, name) for name in facts}, "findings": findings}))
 
     def close(self) -> None:
         if self._open:
@@ -139,20 +148,19 @@ class Live:
             if self._open:
                 click.echo()
                 self._open = False
-            stamp = "" if self._terminal or self.as_json else f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {self.name} "
-            click.echo(f"{stamp}{text}")
+            click.echo(text if self._terminal or self.as_json else f"{_now()} {self.name} {text}")
 
 
 def summary(pipeline: Pipeline, done: Summary) -> None:
     """What a run did, at its end."""
-    parts = [f"{done.batches} batches", f"{done.rows:,} rows"]
+    parts = [_counted(done.batches, "batch", "batches"), _counted(done.rows, "row", "rows")]
     if done.malformed:
         parts.append(f"{done.malformed:,} malformed")
     if done.late:
         exact = done.late_is_exact
-        parts.append(f"{done.late:,} late" if exact else f"{done.late:,} late (rows, or groups where it aggregates)")
+        parts.append(f"{done.late:,} late" if exact else f"at least {done.late:,} late")
     if done.restarts:
-        parts.append(f"{done.restarts} restarts")
+        parts.append(_counted(done.restarts, "restart", "restarts"))
     line(f"{pipeline.name}: {', '.join(parts)}; {'stopped as asked' if done.stopped else 'done'}")
     if done.malformed or (done.late and done.late_is_exact):
         line(f"  quarantine: {pipeline.quarantine}")
@@ -161,8 +169,24 @@ def summary(pipeline: Pipeline, done: Summary) -> None:
         finding(found)
 
 
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def _facts(batch: Batch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name in batch.__slots__ if name != "spark"}
+
+
+def _json(value: Any, *, indent: int | None = None) -> str:
+    import json
+
+    return json.dumps(value, indent=indent, default=str)
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _width() -> int:

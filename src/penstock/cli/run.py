@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from penstock.cli import render
+from penstock.spec.explain import explain
 from penstock.spec.load import load
 from penstock.spec.pipeline import Trigger
 
@@ -15,7 +16,7 @@ from penstock.spec.pipeline import Trigger
 @click.argument("file", type=click.Path())
 @click.option("--available-now", is_flag=True, help="Read what is there now, then end.")
 @click.option("--once", is_flag=True, help="Run one batch, then end.")
-@click.option("--dry-run", is_flag=True, help="Print the plan that Spark would run, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan that Spark would run, and start no query.")
 @click.option("--take-over", is_flag=True, help="Replace a run that holds the checkpoint and does not answer.")
 @click.option("--max-restarts", default=10, show_default=True, help="How many failures in a row to restart after.")
 @click.option("--json", "as_json", is_flag=True, help="Progress as JSON lines.")
@@ -42,8 +43,11 @@ def command(
     if dry_run:
         render.line(engine.dry_run(pipeline, state=state, fetching=render.Fetching()))
         return
+    if not as_json:
+        for note in explain(pipeline).notes:
+            render.finding(note)
     trigger = Trigger("available_now") if available_now else Trigger("once") if once else None
-    live = render.Live(pipeline.name, as_json=as_json)
+    live = render.Live(pipeline.name, as_json=as_json, counts_groups=pipeline.aggregates)
     options = engine.Options(trigger=trigger, take_over=take_over, max_restarts=max_restarts, state=state)
     reports = engine.Reports(
         batch=live.batch,
@@ -55,6 +59,6 @@ def command(
     finally:
         live.close()
     if as_json:
-        render.document({"event": "ended", "batches": done.batches, "rows": done.rows, "malformed": done.malformed})
+        live.ended(done)
     else:
         render.summary(pipeline, done)

@@ -20,9 +20,9 @@ def command(files: tuple[str, ...], broker: bool) -> None:
     from penstock.engine.java import find_java
     from penstock.spec.load import load
 
-    java = find_java()
     pipelines = [load(file) for file in files]
     groups = [group for pipeline in pipelines for group in pipeline.jars] + (["broker"] if broker else [])
+    java = find_java()
     paths = jars.fetch(groups, progress=render.Fetching())
     jvm_classes.build()
     render.line(f"{java.text}; {len(paths)} jars are in place")

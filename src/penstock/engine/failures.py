@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from penstock.errors import Fenced, PenstockError, RetryableRunError, RunError
+from penstock.secrets import hide
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,8 @@ PATTERNS = (
     ),
     _known(
         r"TimeoutException|DisconnectException|Connection refused|ConnectException|Connection reset|"
-        r"SocketTimeout|UnknownHostException|NoRouteToHost|SlowDown|503|Service Unavailable|"
-        r"could not be determined|Broker .{0,80}not available|NotLeaderOrFollower|NetworkException|"
+        r"SocketTimeout|UnknownHostException|NoRouteToHost|SlowDown|(?:status|code)\W{0,3}503|503 S|"
+        r"Service Unavailable|could not be determined|Broker .{0,80}not available|NotLeaderOrFollower|NetworkException|"
         r"timed out|RetriableException|Please reduce your request rate|ConcurrentAppendException",
         "a service did not answer",
         "the broker or the store was away or slow",
@@ -118,9 +119,10 @@ def root_cause(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     causes = [line.removeprefix("Caused by:").strip() for line in lines if line.startswith("Caused by:")]
     line = causes[-1] if causes else next((line for line in lines if line and not line.startswith("at ")), "")
+    line = re.sub(r"^\[STREAM_FAILED\] Query \[id = [^]]*\] terminated with exception: ", "", line)
     line = re.sub(r"^(?:[a-z_$][\w$]*\.)+([A-Z][\w$]*):?\s*", r"\1: ", line)
     line = re.sub(r"\s*SQLSTATE: \w+.*$", "", line)
-    return line.strip().rstrip(":")[:400]
+    return hide(line.strip().rstrip(":"))[:400]
 
 
 def analysis_message(error: Exception) -> str:
@@ -130,4 +132,4 @@ def analysis_message(error: Exception) -> str:
     first = re.split(r"\s*SQLSTATE:|\n\n|\n== SQL|;\n", first)[0]
     place = re.search(r"\(line (\d+), pos (\d+)\)", text) or re.search(r"line (\d+) pos (\d+)", text)
     suffix = f" (line {place[1]} of the query)" if place and place[1] not in ("0",) else ""
-    return " ".join(first.split()) + suffix
+    return hide(" ".join(first.split())) + suffix

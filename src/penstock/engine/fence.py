@@ -14,7 +14,6 @@ on another machine can't be looked at, so taking over from it must be asked for.
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import socket
@@ -35,6 +34,7 @@ class Holder:
     epoch: int
     pipeline: str
     host: str
+    machine: str
     boot: str
     pid: int
     started: str
@@ -48,10 +48,11 @@ class Holder:
             epoch=epoch,
             pipeline=pipeline,
             host=socket.gethostname(),
+            machine=_machine(),
             boot=_boot_id(),
             pid=os.getpid(),
             started=_start_of(os.getpid()),
-            user=getpass.getuser(),
+            user=_user(),
             since=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
@@ -61,7 +62,7 @@ class Holder:
     @property
     def fate(self) -> str:
         """`gone`, `running`, `stopped` (frozen by a signal), or `unknown` on another machine."""
-        if self.host != socket.gethostname():
+        if self.host != socket.gethostname() or self.machine != _machine():
             return "unknown"
         if self.boot != _boot_id() or _start_of(self.pid) != self.started:
             return "gone"
@@ -81,8 +82,8 @@ class Fence:
         store = open_store(beside(checkpoint))
         while True:
             newest = _newest(store)
-            if newest and not _is_free(store, newest, take_over=take_over):
-                raise _held(checkpoint, newest)
+            if newest and not take_over and not _is_released(store, newest) and (fate := newest.fate) != "gone":
+                raise _held(checkpoint, newest, fate)
             holder = Holder.here(epoch=newest.epoch + 1 if newest else 1, pipeline=pipeline)
             try:
                 store.put_if_absent(_name(holder.epoch), json.dumps(asdict(holder), indent=1).encode())
@@ -106,7 +107,7 @@ class Fence:
         """Raise Fenced if another run has taken the checkpoint."""
         data = self.store.get(_name(self.epoch + 1))
         if data is not None:
-            raise self.lost(Holder(**json.loads(data)))
+            raise self.lost(_parsed(data, self.epoch + 1))
 
     def lost(self, holder: Holder | None = None) -> Fenced:
         """The error for a run that was replaced."""
@@ -138,29 +139,36 @@ def _newest(store: Store) -> Holder | None:
     if not epochs:
         return None
     name = _name(max(epochs))
-    data = store.get(name) or b""
-    try:
-        return Holder(**json.loads(data))
-    except (ValueError, TypeError):
+    holder = _parsed(store.get(name) or b"", max(epochs))
+    if holder is None:
         raise FenceError(
             f"{store.path(name)}: this is not a claim",
             why="the file was written by something else, or is damaged, so who holds the checkpoint is unknown",
             fix=f"make sure that no run is alive, then delete {store.path(name)}",
-        ) from None
+        )
+    return holder
 
 
-def _is_free(store: Store, holder: Holder, *, take_over: bool) -> bool:
-    if store.get(_name(holder.epoch, released=True)) is not None or holder.fate == "gone":
-        return True
-    return take_over
+def _parsed(data: bytes, epoch: int) -> Holder | None:
+    """The claim in a file, or None if it is not one."""
+    try:
+        holder = Holder(**json.loads(data))
+    except (ValueError, TypeError):
+        return None
+    whole = isinstance(holder.pid, int) and holder.epoch == epoch
+    return holder if whole else None
 
 
-def _held(checkpoint: str, holder: Holder) -> FenceError:
+def _is_released(store: Store, holder: Holder) -> bool:
+    return store.get(_name(holder.epoch, released=True)) is not None
+
+
+def _held(checkpoint: str, holder: Holder, fate: str) -> FenceError:
     why = {
         "running": "the process is alive",
         "stopped": "the process is alive, but frozen by a signal",
         "unknown": "it runs on another machine, so this one can't tell whether it is alive",
-    }[holder.fate]
+    }[fate]
     return FenceError(
         f"checkpoint {checkpoint} is held by {holder}",
         why=why,
@@ -175,6 +183,28 @@ def _name(epoch: int, *, released: bool = False) -> str:
 def _epoch_of(name: str) -> int | None:
     number = name.rpartition("/")[2].partition(".")[0]
     return int(number) if number.isdigit() else None
+
+
+def _machine() -> str:
+    """What tells machines (and containers) of one name apart, since a pid only means something within one."""
+    try:
+        identity = Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except OSError:
+        identity = ""
+    try:
+        return f"{identity} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return identity
+
+
+def _user() -> str:
+    """Who runs this; a container's user often has a number and no name."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"uid {os.getuid()}"
 
 
 def _boot_id() -> str:

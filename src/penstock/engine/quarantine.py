@@ -6,8 +6,10 @@ so Spark replays exactly its range. Each batch has a folder of its own, which is
 done again, and what was looked through is written down after it is done; so a crash at any point neither loses
 nor doubles a row.
 
-    data/quarantine/orders/malformed/batch=42/*.json    one JSON object a line: kind, reason, position, record
-    data/quarantine/orders/late/batch=42/*.json
+    data/quarantine/orders/malformed/query=<id>/batch=42/*.json    one JSON object a line:
+    data/quarantine/orders/late/query=<id>/batch=42/*.json         kind, reason, position, record
+
+The query's id stands for the checkpoint: batch 42 of another checkpoint is another batch.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ class Looked:
     batch: int
     kind: str
     rows: int
+    example: str = ""
 
 
 class Quarantine:
@@ -69,7 +72,8 @@ class Quarantine:
         self.done = done
         self.error: PenstockError | None = None
         self.notes = open_store(beside(checkpoint))
-        self.through = self._read_through()
+        self.query = ""
+        self.through = -1
         self._queue: queue.Queue[Batch | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work, name="penstock-quarantine", daemon=True)
 
@@ -77,19 +81,12 @@ class Quarantine:
     def needed(self) -> bool:
         return bool(self.asides) or self.late is not None
 
-    def start(self) -> None:
-        """Look through what an earlier run finished and did not get to, then wait for batches."""
-        if not self.needed:
-            return
-        committed = offsets.batches(self.checkpoint, "commits")
-        if self.through is None:
-            # A checkpoint that was made without a quarantine is taken as it is from its newest batch on.
-            self._write_through(-1 if not committed or committed[0] == 0 else committed[-1])
-        for batch in committed:
-            if self.through is not None and batch > self.through:
-                self._look(batch, malformed=True, late=True)
-                self._write_through(batch)
-        self._thread.start()
+    def start(self, query: str) -> None:
+        """Begin with what an earlier run of this query finished and did not get to, then take new batches."""
+        if self.needed:
+            self.query = query
+            self.through = self._read_through()
+            self._thread.start()
 
     def add(self, batch: Batch) -> None:
         """Take a finished batch; returns at once."""
@@ -105,20 +102,36 @@ class Quarantine:
             raise self.error
 
     def _work(self) -> None:
+        self._guarded(self._catch_up)
         while (item := self._queue.get()) is not None:
-            if self.error or (self.through is not None and item.batch <= self.through):
-                continue
-            try:
-                self._look(item.batch, malformed=bool(item.put_aside), late=bool(item.late))
-                self._write_through(item.batch)
-            except PenstockError as error:
-                self.error = error
-            except Exception as error:
-                self.error = RunError(
-                    f"batch {item.batch}: its malformed or late rows could not be quarantined",
-                    why=str(error).splitlines()[0][:300],
-                    fix="start again: they are looked for once more before new batches",
-                )
+            if item.batch > self.through:
+                self._guarded(lambda item=item: self._take(item))  # type: ignore[misc]
+
+    def _catch_up(self) -> None:
+        for batch in offsets.batches(self.checkpoint, "commits"):
+            if batch > self.through:
+                # How many rows it put aside was in an event that the crash took with it, so all kinds are looked for.
+                self._look(batch, malformed=True, late=True)
+                self._write_through(batch)
+
+    def _take(self, item: Batch) -> None:
+        self._look(item.batch, malformed=bool(item.put_aside), late=bool(item.late))
+        self._write_through(item.batch)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do it unless something failed before; a failure is kept for the thread that watches the query."""
+        if self.error:
+            return
+        try:
+            work()
+        except PenstockError as error:
+            self.error = error
+        except Exception as error:
+            self.error = RunError(
+                "malformed or late rows could not be quarantined",
+                why=" ".join(str(error).split())[:300],
+                fix="start again: they are looked for once more before new batches",
+            )
 
     def _look(self, batch: int, *, malformed: bool, late: bool) -> None:
         """Read one batch again and write what was put aside."""
@@ -136,13 +149,15 @@ class Quarantine:
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
-        side = open_store(f"{beside(self.checkpoint.uri)}/{name}")
+        side = open_store(f"{beside(self.checkpoint.uri)}/{name}/{self.query}")
         if side.get(f"commits/{batch}") is not None:
             return
         self._plan(side, batch)
         self.guard()
-        counted = frame().observe("penstock_quarantine", F.count(F.lit(1)).alias("rows"))
-        folder = f"{self.path}/{name}/batch={batch}"
+        counted = frame().observe(
+            "penstock_quarantine", F.count(F.lit(1)).alias("rows"), F.max("reason").alias("example")
+        )
+        folder = f"{self.path}/{name}/query={self.query}/batch={batch}"
 
         def write(rows: DataFrame, _batch: int) -> None:
             rows.write.mode("overwrite").json(folder)
@@ -156,9 +171,10 @@ class Quarantine:
             raise explain_failure(str(error), batch=batch) from None
         progress: Any = query.lastProgress
         observed = json.loads(progress.json).get("observedMetrics", {}) if progress else {}
-        rows = int(observed.get("penstock_quarantine", {}).get("rows", 0))
-        log.info("batch %s: %s %s rows kept", batch, rows, name)
-        self.done(Looked(batch, name.partition("-")[0], rows))
+        found = observed.get("penstock_quarantine", {})
+        looked = Looked(batch, name.partition("-")[0], int(found.get("rows", 0)), str(found.get("example") or ""))
+        log.info("batch %s: %s %s rows kept", batch, looked.rows, looked.kind)
+        self.done(looked)
 
     def _plan(self, side: Store, batch: int) -> None:
         """Make a side checkpoint say that exactly this batch is planned and not done."""
@@ -187,18 +203,24 @@ class Quarantine:
         if batch > 0:
             side.put(f"commits/{batch - 1}", b'v1\n{"nextBatchWatermarkMs":0}')
 
-    def _read_through(self) -> int | None:
-        data = self.notes.get("quarantine.json")
-        return None if data is None else int(json.loads(data)["through"])
+    def _read_through(self) -> int:
+        """The last batch of this query that was looked through."""
+        noted = json.loads(self.notes.get("quarantine.json") or b"{}")
+        if noted.get("query") == self.query:
+            return int(noted["through"])
+        # Nothing is noted of this query. Of one that has run for long without a quarantine, only what is still
+        # known is looked through; a new one begins with its first batch.
+        first = next(iter(offsets.batches(self.checkpoint, "commits")), 0)
+        return first if first > 0 else -1
 
     def _write_through(self, batch: int) -> None:
         self.through = batch
-        self.notes.put("quarantine.json", json.dumps({"through": batch}).encode())
+        self.notes.put("quarantine.json", json.dumps({"query": self.query, "through": batch}).encode())
 
 
 def read_back(spark: SparkSession, path: str) -> DataFrame:
-    """Everything in a quarantine, with the number of the batch that each row came in."""
-    whole = f"{SCHEMA}, batch bigint"
+    """Everything in a quarantine, with the query and the number of the batch that each row came in."""
+    whole = f"{SCHEMA}, query string, batch bigint"
     frame = spark.createDataFrame([], whole)
     for name in sorted({entry.partition("/")[0] for entry in open_store(path).list()}):
         frame = frame.unionByName(spark.read.schema(whole).json(f"{path}/{name}"))

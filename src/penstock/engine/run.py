@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -50,9 +52,9 @@ def run(
     starting: Callable[[], None] | None = None,
 ) -> Summary:
     """Check everything that can be checked without a JVM, then run the pipeline."""
-    demand(pipeline)
     trigger = options.trigger or pipeline.trigger
     pipeline = replace(pipeline, trigger=trigger)
+    demand(pipeline)
     java = find_java()
     pipeline.source.preflight()
     pipeline.sink.preflight()
@@ -96,6 +98,7 @@ def dry_run(
     demand(pipeline)
     java = find_java()
     pipeline.source.preflight()
+    pipeline.sink.preflight()
     paths = class_path(pipeline, fetching=fetching)
     spark = session.start(pipeline, jars=paths, log=state_folder(pipeline, state) / "spark.log", java=java)
     try:
@@ -127,6 +130,7 @@ def check_checkpoint(pipeline: Pipeline) -> None:
                 f"checkpoint {path} is a file", why="a checkpoint is a folder", fix="choose another path"
             )
         if not path.exists():
+            _check_parent(path)
             return
     store = open_store(pipeline.checkpoint)
     planned = offsets.batches(store, "offsets")
@@ -134,12 +138,30 @@ def check_checkpoint(pipeline: Pipeline) -> None:
         # The last file decides where the next start begins, so a torn one is told before a JVM is started.
         offsets.read(store, planned[-1])
         metadata = store.get("metadata")
-        if metadata is None or b'"id"' not in metadata:
+        if metadata is None or not _has_id(metadata):
             raise StorageError(
                 f"{store.path('metadata')}: the query's id is {'gone' if metadata is None else 'not readable'}",
                 why="without it Spark would take this for a new query, and the sink would not know its batches",
                 fix="restore the file `metadata` from a copy; don't delete the checkpoint",
             )
+
+
+def _check_parent(path: Path) -> None:
+    """Raise if a folder that is not there yet could not be made."""
+    parent = next(folder for folder in path.parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise StorageError(
+            f"checkpoint {path} can't be created",
+            why=f"{parent} is {'not writable for this user' if parent.is_dir() else 'a file, not a folder'}",
+            fix="choose a path whose parent is a folder that this user may write",
+        )
+
+
+def _has_id(metadata: bytes) -> bool:
+    try:
+        return bool(json.loads(metadata)["id"])
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def open_session(pipeline: Pipeline, *, log: Path) -> SparkSession:

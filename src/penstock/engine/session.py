@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine import class_archive, launch
 from penstock.engine.java import Java
 from penstock.errors import SetupError, require
-from penstock.secrets import is_secret_key
+from penstock.secrets import holds_secret, is_secret_key
 from penstock.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def start(
     from pyspark.sql import SparkSession
 
     os.environ["JAVA_HOME"] = str(java.home)
+    # A function of the pipeline's own modules may run in a worker, which looks for the module by its name.
+    os.environ["PYTHONPATH"] = _joined(str(pipeline.folder), os.environ.get("PYTHONPATH"), os.pathsep)
     # Workers must run the same Python as the driver, not the first one on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     conf = with_jars(settings(pipeline) | (extra or {}), jars)
@@ -121,7 +123,8 @@ def _connect(conf: dict[str, str], *, java: Java, log: Path, jvm_options: Sequen
     else:
         # A setting given at launch shows up in the JVM's command line, so secrets follow when it runs.
         shown = SparkConf(loadDefaults=False)
-        shown.setAll([(key, value) for key, value in conf.items() if not is_secret_key(key)])
+        secret = {key for key, value in conf.items() if is_secret_key(key) or holds_secret(value)}
+        shown.setAll([(key, value) for key, value in conf.items() if key not in secret])
         with _stderr_to(log):
             gateway = pyspark.launch_gateway(shown)
     context._ensure_initialized(gateway=gateway)

@@ -20,7 +20,7 @@ from penstock.engine.late import LateRule, late_rule
 from penstock.engine.quarantine import Looked, Quarantine
 from penstock.engine.stopping import StopRequest, end_after_batch
 from penstock.engine.watermark_advice import Lateness, advise
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, RunError
 from penstock.finding import Finding
 from penstock.spec.pipeline import Pipeline, Trigger
 from penstock.steps import Built
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock.run")
 POLL_S = 0.05
 LISTENER_TIMEOUT_S = 30.0
+# So many rows and not one that could be read: the file does not fit the topic, and going on helps nobody.
+UNREADABLE_ROWS = 1_000
 FENCE_POLL_S = 1.0
 MAX_RESTARTS = 10
 BACKOFF_S = (1.0, 60.0)
@@ -46,6 +48,8 @@ class Summary:
     batches: int = 0
     rows: int = 0
     malformed: int = 0
+    put_aside: int = 0
+    example: str = ""
     late: int = 0
     late_is_exact: bool = True
     restarts: int = 0
@@ -102,6 +106,8 @@ class Run:
             self._attempts()
             if self.quarantine and not self.stop.at_once.is_set():
                 self.quarantine.finish()
+            if self._all_malformed():
+                raise self._unreadable()
         except PenstockError as error:
             self.events.write("failed", what=error.what, why=error.why, fix=error.fix)
             raise
@@ -138,12 +144,13 @@ class Run:
         built = building.build(self.pipeline, self.spark)
         if self.quarantine is None:
             self.quarantine = self._open_quarantine(built)
-            self.quarantine.start()
         self._told_all.clear()
         try:
             query = building.writer(self.pipeline, built, self.trigger).start()
         except PySparkException as error:
             return explain_failure(str(error))
+        if not self._query_id:
+            self.quarantine.start(str(query.id))
         self._query_id = str(query.id)
         self.events.write("started", query=self._query_id, run=str(query.runId), epoch=self.fence.epoch)
         try:
@@ -176,6 +183,8 @@ class Run:
                 asked = end_after_batch(query)
             if self.quarantine and self.quarantine.error:
                 raise self.quarantine.error
+            if self.summary.malformed >= UNREADABLE_ROWS and self._all_malformed():
+                raise self._unreadable()
             if time.monotonic() >= next_check:
                 # Spark's own writes are fenced in the JVM; this only makes a replaced run that is idle end soon.
                 self.fence.check()
@@ -203,6 +212,7 @@ class Run:
         self._progressed = True
         self.summary.batches += 1
         self.summary.rows += batch.rows
+        self.summary.put_aside += batch.put_aside
         if not self.summary.late_is_exact:
             self.summary.late += batch.late
         self.lateness.add(batch)
@@ -220,8 +230,19 @@ class Run:
             self.summary.late += looked.rows
         else:
             self.summary.malformed += looked.rows
+            self.summary.example = self.summary.example or looked.example
         self.events.write("quarantined", batch=looked.batch, kind=looked.kind, rows=looked.rows)
         self.reports.quarantined(looked)
+
+    def _all_malformed(self) -> bool:
+        return 0 < self.summary.rows == self.summary.put_aside
+
+    def _unreadable(self) -> RunError:
+        return RunError(
+            f"every one of the {self.summary.rows:,} records read so far is malformed",
+            why=f"format or schema of the parse step does not fit what the source holds: {self.summary.example}",
+            fix=f"look at {self.pipeline.quarantine}, where they all are, and correct the parse step",
+        )
 
     def _findings(self) -> list[Finding]:
         step: Any = self.pipeline.step("watermark")

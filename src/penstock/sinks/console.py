@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Console(Sink):
     """Prints the first rows of each batch; a replayed batch is printed again."""
 
+    example: ClassVar[str] = "console: {rows: 10, truncate: false}"
     modes: ClassVar[tuple[str, ...]] = ("append", "update", "complete")
     continuous: ClassVar[bool] = True
     real_time: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from penstock.guarantee import Guarantee, exactly
 from penstock.lakes import DELTA_SETTINGS
-from penstock.plugins import Options
+from penstock.plugins import Names, Options
 from penstock.sinks import Sink
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 class Delta(Sink):
     """Rows of a Delta table; each batch is one commit that carries the query's id and the batch's number."""
 
+    example: ClassVar[str] = "delta: {path: data/hourly_counts}"
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
-    path: Annotated[str, Field(description="The table's folder.")]
-    partition_by: tuple[str, ...] = Field(default=(), description="Columns that split the table into folders.")
+    path: Annotated[str, Field(min_length=1, description="The table's folder.")]
+    partition_by: Names = Field(default=(), description="Columns that split the table into folders.")
     merge_schema: Annotated[bool, Field(description="Let new columns be added to the table.")] = False
     options: Options = Field(default_factory=dict, description="Further options of Delta's writer.")
 

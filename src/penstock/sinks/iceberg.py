@@ -8,7 +8,7 @@ from pydantic import Field
 
 from penstock.guarantee import Guarantee, exactly
 from penstock.lakes import Catalog, iceberg_jars, iceberg_settings, iceberg_table
-from penstock.plugins import Options
+from penstock.plugins import Names, Options
 from penstock.sinks import Sink
 
 if TYPE_CHECKING:
@@ -23,11 +23,16 @@ class Iceberg(Sink):
     only snapshots that are older than any batch you may replay.
     """
 
+    example: ClassVar[str] = """\
+iceberg:
+  table: shop.orders
+  catalog: {type: hadoop, warehouse: data/warehouse}
+"""
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
-    table: Annotated[str, Field(description="namespace.table in the catalog.")]
+    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
     catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
-    partition_by: tuple[str, ...] = Field(default=(), description="Columns that split a newly created table.")
+    partition_by: Names = Field(default=(), description="Columns that split a newly created table.")
     options: Options = Field(default_factory=dict, description="Further options of Iceberg's writer.")
 
     @property

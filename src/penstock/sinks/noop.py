@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class Noop(Sink):
     """Computes every row and throws it away."""
 
+    example: ClassVar[str] = "noop"
     modes: ClassVar[tuple[str, ...]] = ("append", "update", "complete")
     continuous: ClassVar[bool] = True
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from penstock.guarantee import Guarantee, exactly
-from penstock.plugins import Options
+from penstock.plugins import Names, Options
 from penstock.sinks import Sink
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ class Parquet(Sink):
     Spark reads the folder through that list. Other readers see every file, those of a killed attempt included.
     """
 
-    path: Annotated[str, Field(description="The folder.")]
-    partition_by: tuple[str, ...] = Field(default=(), description="Columns that split it into folders.")
+    example: ClassVar[str] = "parquet: {path: data/events, partition_by: [day]}"
+
+    path: Annotated[str, Field(min_length=1, description="The folder.")]
+    partition_by: Names = Field(default=(), description="Columns that split it into folders.")
     options: Options = Field(default_factory=dict, description="Further options of Spark's writer.")
 
     @property

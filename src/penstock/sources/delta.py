@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class Delta(Source):
     """The rows that are added to a Delta table, version by version."""
 
-    path: Annotated[str, Field(description="The table's folder.")]
+    example: ClassVar[str] = "delta: {path: data/orders}"
+
+    path: Annotated[str, Field(min_length=1, description="The table's folder.")]
     starting_version: Annotated[
         int | None,
         Field(ge=0, description="The first version to read; without it the whole table comes first."),
@@ -35,6 +37,12 @@ class Delta(Source):
         return DELTA_SETTINGS
 
     @property
+    def start_if_lost(self) -> str:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        latest = "latest" in (options.get("startingversion"), options.get("startingtimestamp"))
+        return "skips" if latest else "repeats"
+
+    @property
     def guarantee(self) -> Guarantee:
         options = {key.lower(): value.lower() for key, value in self.options.items()}
         if options.get("failondataloss") == "false":
@@ -42,10 +50,15 @@ class Delta(Source):
                 "failOnDataLoss=false skips versions whose log was cleaned up, without an error",
                 raise_by="remove the option failOnDataLoss",
             )
-        if "true" in (options.get("ignorechanges"), options.get("ignoredeletes")):
+        if options.get("skipchangecommits") == "true":
+            return at_most(
+                "skipChangeCommits leaves out every commit that changes rows, with the rows that it adds",
+                raise_by="remove it, and read the change feed (readChangeFeed) of a table whose rows change",
+            )
+        if options.get("ignorechanges") == "true":
             return at_least(
                 "ignoreChanges emits the untouched rows of a rewritten file again",
-                raise_by="use skipChangeCommits, or read the change feed",
+                raise_by="remove it, and read the change feed (readChangeFeed) of a table whose rows change",
             )
         return exactly("a batch is a range of table versions, which never change once committed")
 

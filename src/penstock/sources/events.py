@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 class Events(Source):
     """JSON events as they would come from Kafka (`value`, `partition`, `offset`), some late, some malformed.
 
-    Event n is the same every time, so whoever reads them can tell which one is missing or there twice.
+    Event n is the same every time, so whoever reads them can tell which one is missing or there twice. On Spark
+    4.1 the trigger `available_now` ends after one batch of a Python source; use `{every: …}`.
     """
+
+    example: ClassVar[str] = "events: {total: 10000, per_batch: 1000}"
 
     total: Annotated[int, Field(gt=0, description="How many events there are in all.")] = 10_000
     per_batch: Annotated[int, Field(gt=0, description="How many come in one batch.")] = 1_000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from penstock.errors import ServiceError
-from penstock.guarantee import Guarantee, exactly
+from penstock.guarantee import Guarantee, at_most, exactly
 from penstock.plugins import Options
 from penstock.sources import Source
 from penstock.storage import is_local, local_path
@@ -15,14 +15,24 @@ from penstock.storage import is_local, local_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LOSSY = {
+    "ignoreMissingFiles": "skips a file that has gone since the batch was planned, without an error",
+    "ignoreCorruptFiles": "skips what it can't read, without an error",
+    "fileNameOnly": "takes two files of the same name in different folders for one",
+}
+
 
 class Files(Source):
     """Files in a folder, each read once: text lines (column `value`) for a parse step, or typed formats.
 
-    A file must appear whole (written elsewhere and renamed), and must not change after it has appeared.
+    A file must appear whole (written elsewhere and renamed), and must not change after it has appeared. In the
+    formats json and csv Spark turns what it can't read into nulls: for data that you don't trust, read text and
+    add a parse step, which quarantines it.
     """
 
-    path: Annotated[str, Field(description="The folder, or a glob.")]
+    example: ClassVar[str] = "files: {path: in/events, format: text}"
+
+    path: Annotated[str, Field(min_length=1, description="The folder, or a glob.")]
     format: Annotated[
         Literal["text", "json", "csv", "parquet", "orc", "binaryFile"],
         Field(description="How the files are read."),
@@ -42,6 +52,12 @@ class Files(Source):
 
     @property
     def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
+        if options.get("mode") == "dropmalformed":
+            return at_most("mode=DROPMALFORMED leaves records out without an error", raise_by="remove the option mode")
+        for name, loss in _LOSSY.items():
+            if options.get(name.lower()) == "true":
+                return at_most(f"{name}=true {loss}", raise_by=f"remove the option {name}")
         return exactly("the files of a batch are listed in the checkpoint before they are read")
 
     def read(self, spark: SparkSession) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 class Iceberg(Source):
     """The rows that are appended to an Iceberg table, snapshot by snapshot."""
 
-    table: Annotated[str, Field(description="namespace.table in the catalog.")]
+    example: ClassVar[str] = """\
+iceberg:
+  table: shop.orders
+  catalog: {type: hadoop, warehouse: data/warehouse}
+"""
+
+    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
     catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
     start_timestamp_ms: Annotated[
         int | None, Field(ge=0, description="Read only snapshots made after this moment.")
@@ -35,10 +41,11 @@ class Iceberg(Source):
 
     @property
     def guarantee(self) -> Guarantee:
+        options = {key.lower(): value.lower() for key, value in self.options.items()}
         skips = [
             key
             for key in ("streaming-skip-overwrite-snapshots", "streaming-skip-delete-snapshots")
-            if self.options.get(key, "").lower() == "true"
+            if options.get(key) == "true"
         ]
         if skips:
             return at_most(f"{skips[0]} leaves those snapshots' rows out", raise_by=f"remove the option {skips[0]}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SecretStr, model_validator
 
-from penstock.errors import ServiceError
+from penstock.errors import ServiceError, require
 from penstock.guarantee import Guarantee, at_most, exactly
 from penstock.plugins import Options
 from penstock.sources import Source
@@ -24,10 +24,11 @@ class Kafka(Source):
     the same records again.
     """
 
+    example: ClassVar[str] = 'kafka: {servers: "${env:KAFKA}", topic: events, start: earliest}'
     continuous: ClassVar[bool] = True
     real_time: ClassVar[bool] = True
 
-    servers: Annotated[str, Field(description="Bootstrap servers, host:port separated by commas.")]
+    servers: Annotated[str, Field(min_length=1, description="Bootstrap servers, host:port separated by commas.")]
     topic: Annotated[str | None, Field(description="One topic, or several separated by commas.")] = None
     pattern: Annotated[str | None, Field(description="A regular expression over topic names, instead of topic.")] = None
     start: Annotated[
@@ -59,7 +60,7 @@ class Kafka(Source):
 
     @model_validator(mode="after")
     def _one_subscription(self) -> Kafka:
-        if (self.topic is None) == (self.pattern is None):
+        if bool(self.topics) == bool(self.pattern):
             raise ValueError("give either topic or pattern")
         if self.protocol.startswith("SASL") and not (self.username and self.password):
             raise ValueError(f"{self.protocol} needs username and password")
@@ -75,17 +76,21 @@ class Kafka(Source):
 
     @property
     def start_if_lost(self) -> str:
-        return "skips" if self.start == "latest" else "repeats"
+        return "skips" if self._option("startingOffsets", self.start) == "latest" else "repeats"
 
     @property
     def guarantee(self) -> Guarantee:
-        loss = self.options.get("failOnDataLoss", str(self.fail_on_data_loss)).lower() == "false"
-        if loss:
+        if str(self._option("failOnDataLoss", self.fail_on_data_loss)).lower() == "false":
             return at_most(
                 "failOnDataLoss=false skips records that retention or a recreated topic took away, without an error",
                 raise_by="remove fail_on_data_loss: false",
             )
         return exactly("a batch is a fixed range of offsets per partition, and Kafka reads it again as it was")
+
+    def _option(self, name: str, otherwise: Any) -> Any:
+        """A free option, which wins over the field; Spark does not tell capital from small letters."""
+        given = {key.lower(): value for key, value in self.options.items()}
+        return given.get(name.lower(), otherwise)
 
     def read(self, spark: SparkSession) -> DataFrame:
         import json
@@ -119,19 +124,23 @@ class Kafka(Source):
             )
 
     def identity(self) -> dict[str, Any]:
-        metadata = self._metadata()
+        """The cluster's id and each topic's: a topic that was recreated has another one."""
+        from confluent_kafka import TopicCollection
+
+        admin = self._admin()
+        described = admin.describe_topics(TopicCollection(list(self.topics)))
         return {
-            "cluster_id": metadata.cluster_id,
-            "topics": {name: len(metadata.topics[name].partitions) for name in self.topics},
+            "cluster_id": self._metadata().cluster_id,
+            "topics": {name: str(future.result().topic_id) for name, future in described.items()},
         }
 
     def positions(self) -> dict[str, Any]:
+        """(earliest, latest) of each partition."""
         from confluent_kafka import TopicPartition
-        from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        admin: Any = AdminClient(self._client())
+        admin, metadata = self._admin(), self._metadata()
         spec: Any = OffsetSpec
-        metadata = self._metadata()
         partitions = [
             TopicPartition(name, number) for name in self.topics for number in metadata.topics[name].partitions
         ]
@@ -141,15 +150,18 @@ class Kafka(Source):
             f"{p.topic}-{p.partition}": (earliest[p].result().offset, latest[p].result().offset) for p in partitions
         }
 
-    def _metadata(self) -> Any:
-        from penstock.errors import require
-
+    def _admin(self) -> Any:
         require("confluent_kafka", extra="kafka", needed_for="looking at the topic before the start")
-        from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
+        return AdminClient(self._client(), logger=_silent())
+
+    def _metadata(self) -> Any:
+        admin = self._admin()
+        from confluent_kafka import KafkaException
+
         try:
-            return AdminClient(self._client(), logger=_silent()).list_topics(timeout=PREFLIGHT_TIMEOUT_S)
+            return admin.list_topics(timeout=PREFLIGHT_TIMEOUT_S)
         except KafkaException as error:
             raise ServiceError(
                 f"kafka {self.servers}: no broker answers",

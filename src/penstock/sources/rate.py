@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Rate(Source):
     """Rows of `timestamp` and `value` (0, 1, 2, …), by the clock or a fixed number a batch."""
 
+    example: ClassVar[str] = "rate: {rows_per_second: 100}"
     continuous: ClassVar[bool] = True
 
     rows_per_second: Annotated[int, Field(gt=0, description="How many rows a second.")] = 10

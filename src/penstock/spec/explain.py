@@ -12,6 +12,8 @@ from penstock.spec.pipeline import Pipeline
 from penstock.spec.rules import asks_for_async_progress
 from penstock.storage import is_local, local_path
 
+_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_FENCED = "penstock.FencedCheckpoints"
 _VOLATILE_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs")
 _CLEANED_FOLDERS = ("/tmp", "/var/tmp", "/private/tmp")  # noqa: S108 - names to look for, not to write to
 
@@ -59,7 +61,7 @@ def _step(pipeline: Pipeline, number: int) -> Guarantee:
     doubt = step.nondeterminism
     if not doubt:
         return exactly("the same input gives the same rows")
-    later_state = any(later.stateful or later.aggregates for later in pipeline.steps[number:])
+    later_state = any(later.keeps_state for later in pipeline.steps[number:])
     if later_state:
         return at_least(
             f"{doubt}, and a replay feeds it into state that the sink has partly seen already",
@@ -157,7 +159,7 @@ def _settings(pipeline: Pipeline) -> list[Share]:
         else:
             share = exactly(f"sink {pipeline.sink.kind()} only shows the attempt that the driver committed")
         shares.append(Share("setting spark.speculation", share))
-    manager = pipeline.spark.get("spark.sql.streaming.checkpointFileManagerClass", "")
+    manager = pipeline.spark.get(_MANAGER, "")
     if manager.endswith("AbortableStreamBasedCheckpointFileManager"):
         shares.append(
             Share(
@@ -194,6 +196,28 @@ def _notes(pipeline: Pipeline) -> list[Finding]:
                 "the aggregation has no watermark, so it keeps every group for ever",
                 "the state grows until it no longer fits",
                 "add a watermark step, and group by a window",
+            )
+        )
+    if pipeline.source.kind() == "files" and getattr(pipeline.source, "format", "") in ("json", "csv"):
+        notes.append(
+            Finding(
+                "values_nulled",
+                Severity.WARNING,
+                f"{pipeline.file.name}:{pipeline.line('source')}",
+                "what can't be read in the files becomes null without a word",
+                "Spark's json and csv file sources have no place for malformed records",
+                "use format: text and a parse step, which puts them into the quarantine",
+            )
+        )
+    if pipeline.spark.get(_MANAGER, _FENCED) != _FENCED:
+        notes.append(
+            Finding(
+                "fence_weakened",
+                Severity.WARNING,
+                f"{pipeline.file.name}:{pipeline.line('spark', _MANAGER)}",
+                f"checkpoint writes go through {pipeline.spark[_MANAGER]}",
+                "it does not look at the fence, so a run that was replaced while it slept may write once more",
+                f"remove {_MANAGER}",
             )
         )
     if is_local(pipeline.checkpoint) and _file_system(local_path(pipeline.checkpoint)) == "overlay":

@@ -34,7 +34,7 @@ class Trigger:
             if kind in ("every", "continuous", "real_time") and isinstance(interval, str):
                 milliseconds(interval)
                 return cls(kind, interval)
-        raise ValueError("write {every: 10 seconds}, once, available_now, {continuous: …} or {real_time: …}")
+        raise ValueError("there is no such trigger; one with a pace is a kind and a length of time with its unit")
 
     def __str__(self) -> str:
         return f"{self.kind.replace('_', ' ')} {self.interval}".strip()
@@ -53,9 +53,10 @@ class Pipeline:
     checkpoint: str
     require: Level
     quarantine: str
-    spark: dict[str, str]
+    # Not shown: settings may hold what came by reference.
+    spark: dict[str, str] = field(repr=False)
     file: Path
-    lines: dict[tuple[str | int, ...], int] = field(repr=False, default_factory=dict)
+    lines: dict[tuple[str | int, ...], int] = field(repr=False, compare=False, default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -69,7 +70,8 @@ class Pipeline:
     def jars(self) -> tuple[str, ...]:
         """The groups of jars that this pipeline needs, each once."""
         groups = [group for part in self.parts for group in part.jars]
-        if self.checkpoint.startswith(("s3:", "s3a:")):
+        places = [self.checkpoint, self.quarantine, *(str(getattr(part, "path", "")) for part in self.parts)]
+        if any(place.startswith(("s3:", "s3a:")) for place in places):
             groups.append("s3")
         return tuple(dict.fromkeys(groups))
 
@@ -79,7 +81,7 @@ class Pipeline:
 
     @property
     def stateful(self) -> bool:
-        return self.aggregates or any(step.stateful for step in self.steps)
+        return any(step.keeps_state for step in self.steps)
 
     def step(self, kind: str) -> Step | None:
         """The first step of a kind."""

@@ -8,12 +8,54 @@ from penstock.spec.pipeline import Pipeline
 
 def check(pipeline: Pipeline) -> None:
     """Raise SpecError for the first combination that can't run."""
-    for rule in (_mode_of_sink, _mode_of_steps, _watermark, _continuous, _real_time, _async_progress):
+    for rule in (
+        _places,
+        _mode_of_sink,
+        _mode_of_steps,
+        _watermark,
+        _parse,
+        _continuous,
+        _real_time,
+        _async_progress,
+    ):
         rule(pipeline)
 
 
 def _error(pipeline: Pipeline, what: str, *path: str | int, why: str, fix: str) -> SpecError:
     return SpecError(what, file=str(pipeline.file), line=pipeline.line(*path), why=why, fix=fix)
+
+
+def _places(pipeline: Pipeline) -> None:
+    taken = [pipeline.checkpoint, getattr(pipeline.sink, "path", None), getattr(pipeline.source, "path", None)]
+    if pipeline.checkpoint in taken[1:] or pipeline.quarantine in taken:
+        key = "checkpoint" if pipeline.checkpoint in taken[1:] else "quarantine"
+        raise _error(
+            pipeline,
+            f"{key} is a folder that the pipeline uses for something else",
+            key,
+            why="source, sink, checkpoint and quarantine would overwrite each other's files",
+            fix=f"give the {key} a folder of its own",
+        )
+    if taken[1] and taken[1] == taken[2]:
+        raise _error(
+            pipeline,
+            "the sink writes where the source reads",
+            "sink",
+            why="the pipeline would read its own results again and again",
+            fix="give the sink a folder of its own",
+        )
+    for key in getattr(pipeline.sink, "options", {}):
+        if key.lower() == "checkpointlocation":
+            raise _error(
+                pipeline,
+                f"the option {key} would move the checkpoint",
+                "sink",
+                pipeline.sink.kind(),
+                "options",
+                key,
+                why="the fence and the guarantee hold for the checkpoint that the file names",
+                fix="remove the option and set checkpoint: instead",
+            )
 
 
 def _mode_of_sink(pipeline: Pipeline) -> None:
@@ -55,7 +97,7 @@ def _watermark(pipeline: Pipeline) -> None:
             "there are two watermark steps",
             "steps",
             kinds.index("watermark", kinds.index("watermark") + 1),
-            why="Spark refuses to set a watermark again on a stream that has one",
+            why="a stream has one watermark, and two delays for it contradict each other",
             fix="keep one of them",
         )
     if "watermark" in kinds:
@@ -70,6 +112,20 @@ def _watermark(pipeline: Pipeline) -> None:
                     why="it only bounds the state of what follows it",
                     fix=f"move it before step {number + 1}",
                 )
+
+
+def _parse(pipeline: Pipeline) -> None:
+    state_at = next((number for number, step in enumerate(pipeline.steps) if step.keeps_state), None)
+    for number, step in enumerate(pipeline.steps):
+        if step.kind() == "parse" and state_at is not None and number > state_at:
+            raise _error(
+                pipeline,
+                "the parse step comes after a step that keeps state",
+                "steps",
+                number,
+                why="malformed rows are found again by reading the batch once more, which state does not allow",
+                fix=f"move it before step {state_at + 1}",
+            )
 
 
 def _continuous(pipeline: Pipeline) -> None:
@@ -99,7 +155,7 @@ def _real_time(pipeline: Pipeline) -> None:
                 fix="set mode: update",
             )
         for number, step in enumerate(pipeline.steps):
-            if step.stateful or step.aggregates:
+            if step.keeps_state:
                 raise _error(
                     pipeline,
                     f"trigger real_time does not take this {step.kind()} step",
@@ -117,7 +173,7 @@ def _special(pipeline: Pipeline, kind: str, *, source: bool, sink: bool) -> None
                 pipeline,
                 f"trigger {kind} does not work with {place} {part.kind()}",
                 "trigger",
-                why=f"Spark's {part.kind()} {place} only does micro-batches",
+                why=f"Spark's {part.kind()} {place} does not do it",
                 fix="use trigger: {every: 1 second}",
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from penstock.plugins import Plugin
 
@@ -38,8 +38,10 @@ class Built:
 class Step(Plugin):
     """One transformation of the stream."""
 
-    # True where the step keeps state between batches.
-    stateful: ClassVar[bool] = False
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the step remembers anything between batches."""
+        return self.aggregates
 
     @property
     def aggregates(self) -> bool:

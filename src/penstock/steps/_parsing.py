@@ -41,13 +41,11 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
     here = F.col(_PARSED)
     kept = [F.col(f"`{name}`") for name in step.keep]
     # Conversion and check are two selections: in one, Spark would evaluate each conversion again for its check.
-    typed = parsed.select(
-        *kept,
-        *[_convert(here.getField(f.name), f.dataType, step.timestamps).alias(f.name) for f in schema.fields],
-        here,
-    )
+    converted = [_convert(here.getField(f.name), f.dataType, step.timestamps).alias(f.name) for f in schema.fields]
+    typed = parsed.select(*kept, *converted, here)
     columns = {f.name: F.col(f"`{f.name}`") for f in schema.fields}
-    flagged = typed.select(*kept, *columns.values(), _is_bad(here, schema, columns).alias(_BAD))
+    bad = _is_bad(here, schema, columns, step.timestamps)
+    flagged = typed.select(*kept, *columns.values(), bad.alias(_BAD))
     metric = f"penstock_parse_{index}"
     # Besides counting, this keeps Spark from pushing the filter below from_json, which would then run twice.
     observed = flagged.observe(metric, F.count_if(F.col(_BAD)).alias("put_aside"))
@@ -58,7 +56,7 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
         Aside(
             metric=metric,
             rows=rows,
-            bad=_is_bad(standalone, schema, again),
+            bad=_is_bad(standalone, schema, again, step.timestamps),
             record=text,
             reason=_reason(step, text, schema),
         )
@@ -95,33 +93,75 @@ def _lenient(schema: StructType) -> StructType:
     Spark's readers take a bare number for seconds, `10:30` for today and `20260101` for a count of days; reading
     the text first lets us refuse those instead of storing a wrong date.
     """
-    from pyspark.sql.types import (
-        DateType,
-        StringType,
-        StructField,
-        StructType,
-        TimestampNTZType,
-        TimestampType,
-    )
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
     def soften(kind: DataType) -> DataType:
         if isinstance(kind, StructType):
             return _lenient(kind)
-        return StringType() if isinstance(kind, TimestampType | TimestampNTZType | DateType) else kind
+        if isinstance(kind, ArrayType):
+            return ArrayType(soften(kind.elementType))
+        if isinstance(kind, MapType):
+            return MapType(kind.keyType, soften(kind.valueType))
+        return StringType() if _is_moment(kind) else kind
 
     return StructType([StructField(f.name, soften(f.dataType)) for f in schema.fields])
 
 
-def _convert(value: Column, kind: DataType, timestamps: str) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampType
+def _is_moment(kind: DataType) -> bool:
+    from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
-    if isinstance(kind, TimestampType | TimestampNTZType | DateType):
+    return isinstance(kind, TimestampType | TimestampNTZType | DateType)
+
+
+def _holds_moment(kind: DataType) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        return any(_holds_moment(f.dataType) for f in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _holds_moment(kind.elementType)
+    if isinstance(kind, MapType):
+        return _holds_moment(kind.valueType)
+    return _is_moment(kind)
+
+
+def _convert(value: Column, kind: DataType, timestamps: str) -> Column:
+    """A value that was read leniently as what it was declared to be; null where it is not that."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if _is_moment(kind):
         return _moment(value, kind, timestamps)
-    if isinstance(kind, StructType) and _lenient(kind) != StructType(list(kind.fields)):
-        inner = [_convert(value.getField(f.name), f.dataType, timestamps).alias(f.name) for f in kind.fields]
-        return F.when(value.isNotNull(), F.struct(*inner))
-    return value
+    if not _holds_moment(kind):
+        return value
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return F.transform(value, lambda item: _convert(item, element, timestamps))
+    if isinstance(kind, MapType):
+        inside = kind.valueType
+        return F.transform_values(value, lambda _, item: _convert(item, inside, timestamps))
+    assert isinstance(kind, StructType)
+    inner = [_convert(value.getField(f.name), f.dataType, timestamps).alias(f.name) for f in kind.fields]
+    return F.when(value.isNotNull(), F.struct(*inner))
+
+
+def _lost(value: Column, kind: DataType, timestamps: str) -> Column:
+    """Whether a moment is there as text, anywhere inside a value, that is none."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if _is_moment(kind):
+        return value.isNotNull() & _moment(value, kind, timestamps).isNull()
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return F.coalesce(F.exists(value, lambda item: _lost(item, element, timestamps)), F.lit(False))
+    if isinstance(kind, MapType):
+        inside = kind.valueType
+        values = F.map_values(value)
+        return F.coalesce(F.exists(values, lambda item: _lost(item, inside, timestamps)), F.lit(False))
+    assert isinstance(kind, StructType)
+    parts = [_lost(value.getField(f.name), f.dataType, timestamps) for f in kind.fields if _holds_moment(f.dataType)]
+    return F.coalesce(_any(parts), F.lit(False))
 
 
 def _moment(value: Column, kind: DataType, timestamps: str) -> Column:
@@ -146,26 +186,20 @@ def _moment(value: Column, kind: DataType, timestamps: str) -> Column:
     return F.when((F.octet_length(value) >= 16) & dated & timed, value.try_cast(target))
 
 
-def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column]) -> Column:
+def _is_bad(parsed: Column, schema: StructType, columns: dict[str, Column], timestamps: str) -> Column:
     from pyspark.sql import functions as F
-    from pyspark.sql.types import DateType, StructType, TimestampNTZType, TimestampType
 
-    bad = parsed.isNull() | parsed.getField(_CORRUPT).isNotNull()
-
-    def lost(value: Column, converted: Column, kind: DataType) -> Column | None:
-        """Whether a date was there as text and is not there as a date."""
-        if isinstance(kind, TimestampType | TimestampNTZType | DateType):
-            return value.isNotNull() & converted.isNull()
-        if isinstance(kind, StructType):
-            parts = [lost(value.getField(f.name), converted.getField(f.name), f.dataType) for f in kind.fields]
-            found = [part for part in parts if part is not None]
-            return F.coalesce(_any(found), F.lit(False)) if found else None
-        return None
-
-    # A column that must not be null is bad without a date whether or not there was a text.
-    checks = [lost(parsed.getField(f.name), columns[f.name], f.dataType) for f in schema.fields if f.nullable]
-    missing = [columns[f.name].isNull() for f in schema.fields if not f.nullable]
-    return F.coalesce(_any([bad, *[check for check in checks if check is not None], *missing]), F.lit(True))
+    bad = [parsed.isNull(), parsed.getField(_CORRUPT).isNotNull()]
+    for field in schema.fields:
+        value, kind = parsed.getField(field.name), field.dataType
+        if not field.nullable:
+            # Covers a moment that is none as well: it has become null.
+            bad.append(columns[field.name].isNull())
+        elif _is_moment(kind):
+            bad.append(value.isNotNull() & columns[field.name].isNull())
+        if _holds_moment(kind) and not _is_moment(kind):
+            bad.append(_lost(value, kind, timestamps))
+    return F.coalesce(_any(bad), F.lit(True))
 
 
 def _any(columns: list[Column]) -> Column:
@@ -183,19 +217,19 @@ def _reason(step: Parse, text: Column, schema: StructType) -> Column:
     as_text = _read(step, text, StructType([StructField(f.name, StringType()) for f in schema.fields]))
     typed = _read(step, text, _lenient(schema))
     reasons = [F.when(text.isNull(), F.lit("the record is null"))]
+    reasons.append(F.when(F.trim(text) == "", F.lit("the record is empty")))
     reasons.append(F.when(as_text.getField(_CORRUPT).isNotNull(), F.lit(f"not valid {step.format.upper()}")))
     for field in schema.fields:
         value, name = as_text.getField(field.name), field.name
-        converted = _convert(typed.getField(name), field.dataType, step.timestamps)
+        lenient = typed.getField(name)
+        wrong = value.isNotNull() & _convert(lenient, field.dataType, step.timestamps).isNull()
+        if _holds_moment(field.dataType):
+            wrong = wrong | _lost(lenient, field.dataType, step.timestamps)
         kind = field.dataType.simpleString()
-        reasons.append(
-            F.when(
-                value.isNotNull() & converted.isNull(),
-                F.concat(F.lit(f"{name}: "), F.substring(value, 1, 60), F.lit(f" is not a {kind}")),
-            )
-        )
+        said = F.concat(F.lit(f"{name}: "), F.substring(value, 1, 60), F.lit(f" is not a {kind}"))
+        reasons.append(F.when(wrong, said))
         if not field.nullable:
-            reasons.append(F.when(converted.isNull(), F.lit(f"{name} is missing")))
+            reasons.append(F.when(lenient.isNull(), F.lit(f"{name} is missing")))
     return F.coalesce(*reasons, F.lit(f"does not fit the schema as {step.format.upper()}"))
 
 

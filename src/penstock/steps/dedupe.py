@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
+from penstock.plugins import Names
 from penstock.steps import Built, Step
 
 
@@ -16,19 +17,18 @@ class Dedupe(Step):
     ever, and the state grows with every new key.
     """
 
+    example: ClassVar[str] = "dedupe: event_id"
     shorthand: ClassVar[str | None] = "keys"
-    stateful: ClassVar[bool] = True
 
-    keys: Annotated[tuple[str, ...], Field(min_length=1, description="The columns that make a record unique.")]
+    keys: Annotated[Names, Field(min_length=1, description="The columns that make a record unique.")]
     within_watermark: Annotated[
         bool | None,
         Field(description="Forget a key after the watermark's delay. Default: yes if there is a watermark step."),
     ] = None
 
-    @field_validator("keys", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+    @property
+    def keeps_state(self) -> bool:
+        return True
 
     def apply(self, built: Built, *, index: int) -> Built:
         marked = any("spark.watermarkDelayMs" in field.metadata for field in built.frame.schema.fields)

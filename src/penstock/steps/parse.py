@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from penstock.plugins import Options
+from penstock.column_schemas import spark_schema
+from penstock.plugins import Names, Options
 from penstock.steps import Built, Step
 
 
@@ -20,16 +20,24 @@ class Parse(Step):
     microseconds) unless `timestamps` says otherwise; anything else is quarantined, never guessed.
     """
 
+    example: ClassVar[str] = """\
+parse:
+  format: json
+  schema: event_id string not null, event_time timestamp not null, data string
+  keep: [partition, offset]
+"""
+
     format: Annotated[Literal["json", "csv", "avro"], Field(description="How a record is written.")]
     schema_: Annotated[
         str | dict[str, Any],
         Field(
+            min_length=1,
             alias="schema",
             description="The columns: DDL, Spark's schema as JSON, a JSON Schema, or an Avro schema.",
         ),
     ]
     column: Annotated[str, Field(description="The column that holds the record.")] = "value"
-    keep: Annotated[tuple[str, ...], Field(description="Columns of the source to carry along.")] = ()
+    keep: Annotated[Names, Field(description="Columns of the source to carry along.")] = ()
     timestamps: Annotated[
         str,
         Field(description="`iso`, `epoch_ms`, `epoch_s`, or a pattern of Spark's such as `dd/MM/yyyy HH:mm:ss`."),
@@ -43,6 +51,8 @@ class Parse(Step):
     @classmethod
     def _json_text(cls, value: Any) -> Any:
         if isinstance(value, str) and value.lstrip().startswith("{"):
+            import json
+
             try:
                 return json.loads(value)
             except ValueError as error:
@@ -53,6 +63,8 @@ class Parse(Step):
     def _avro_schema(self) -> Parse:
         if self.format == "avro" and isinstance(self.schema_, str):
             raise ValueError("avro needs its schema as JSON, for example schema: ${file:events.avsc}")
+        if self.format != "avro" and isinstance(self.schema_, dict):
+            spark_schema(self.schema_)
         return self
 
     @property

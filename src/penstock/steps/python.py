@@ -17,19 +17,22 @@ class Python(Step):
     The module is found in the pipeline file's folder or on the Python path.
     """
 
+    example: ClassVar[str] = 'python: {function: "steps:only_known_users", deterministic: true}'
     shorthand: ClassVar[str | None] = "function"
 
     function: Annotated[str, Field(pattern=r"^[\w.]+:\w+$", description="module:function, DataFrame to DataFrame.")]
     deterministic: Annotated[bool, Field(description="Your word that the same rows always give the same result.")] = (
         False
     )
-    stateful_: Annotated[
-        bool, Field(alias="stateful", description="Whether the function groups, joins or keeps state.")
-    ] = False
+    stateful: Annotated[bool, Field(description="Whether the function groups, joins or keeps state.")] = False
 
     @property
     def nondeterminism(self) -> str:
         return "" if self.deterministic else "Penstock can't see into a Python function"
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.stateful
 
     def apply(self, built: Built, *, index: int) -> Built:
         from pyspark.sql import DataFrame

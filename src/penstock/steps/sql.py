@@ -13,6 +13,7 @@ from penstock.steps import Built, Step
 class Sql(Step):
     """A SELECT over `input`, which is the stream as the step before left it."""
 
+    example: ClassVar[str] = "sql: select user_id, event_time from input where user_id is not null"
     shorthand: ClassVar[str | None] = "query"
 
     query: Annotated[str, Field(min_length=1, description="A SELECT; the stream is called `input`.")]

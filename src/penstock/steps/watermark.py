@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ class Watermark(Step):
     Rows that come after the window they belong to was closed are late: they are counted per batch and, with
     `late: keep`, written to the quarantine with the watermark that they missed.
     """
+
+    example: ClassVar[str] = "watermark: {column: event_time, delay: 10 minutes, late: keep}"
 
     column: Annotated[str, Field(description="The event-time column, a timestamp.")]
     delay: Annotated[Duration, Field(description="How long to wait, as in `10 minutes`.")]
