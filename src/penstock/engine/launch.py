@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.engine.ivy import pyspark_jars
-from penstock.errors import SetupError
 
 _POLL_S = 0.01
 # What spark-submit or its launcher act on; with one of these the way through them is the only right one.
@@ -93,7 +92,11 @@ def class_path(conf: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def open_gateway(command: Sequence[str], *, log: Path) -> Any:
-    """Start the JVM and connect PySpark's gateway to it; it ends when this process does, however that ends."""
+    """Start the JVM and connect PySpark's gateway to it; it ends when this process does, however that ends.
+
+    Raises:
+        ChildProcessError: it ended before it could be reached; `log` says why.
+    """
     from pyspark import java_gateway
 
     pyspark: Any = java_gateway
@@ -103,11 +106,7 @@ def open_gateway(command: Sequence[str], *, log: Path) -> Any:
             process = _spawn(command, errors=errors, told=told)
         while not told.exists():
             if process.poll() is not None:
-                raise SetupError(
-                    "Spark did not start",
-                    why=f"Java ended with {process.returncode}",
-                    fix=f"the whole story is in {log}",
-                )
+                raise ChildProcessError(f"Java ended with {process.returncode}")
             time.sleep(_POLL_S)
         told_bytes = told.read_bytes()
     port, length = struct.unpack_from(">ii", told_bytes)

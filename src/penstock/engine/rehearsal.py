@@ -78,7 +78,7 @@ def main() -> None:
         _load_kafka(spark, own)
     spark.stop()
     gateway.proc.stdin.close()
-    gateway.proc.wait()
+    sys.exit(1 if gateway.proc.wait() else 0)
 
 
 def _pipeline(folder: Path, *, groups: list[str]) -> Pipeline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,7 +86,7 @@ def start(
     # Workers must run the same Python as the driver, not the first one on PATH.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     conf = with_jars(settings(pipeline) | (extra or {}), jars)
-    logging = f"-Dlog4j2.configurationFile={_log4j(log)}"
+    logging = shlex.quote(f"-Dlog4j2.configurationFile={_log4j(log)}")
     conf["spark.driver.extraJavaOptions"] = _joined(logging, conf.get("spark.driver.extraJavaOptions"), " ")
     try:
         _connect(conf, java=java, log=log, jvm_options=jvm_options)
