@@ -25,10 +25,6 @@ from pyspark.sql import functions as F
 
 from bench.harness import Comparison
 from penstock.engine import run as engine
-from penstock.engine.events import EventLog
-from penstock.engine.fence import Fence
-from penstock.engine.stopping import StopRequest
-from penstock.engine.supervise import Reports, Run
 from penstock.spec.load import load
 
 TARGET = 0.98
@@ -62,7 +58,7 @@ def compare(sink: str) -> list[Comparison]:
     spark = engine.open_session(load(first), log=folder / "spark.log")
     numbers = itertools.count()
 
-    def timed(job: Callable[[Path], None]) -> float:
+    def timed(job: Callable[[Path], object]) -> float:
         own = folder / str(next(numbers))
         file = _write(own, pipeline_text)
         began = time.perf_counter()
@@ -81,7 +77,7 @@ def compare(sink: str) -> list[Comparison]:
         return Comparison(
             name=f"Kafka to {sink.title()}, {events / 1e6:g}M events, {label}",
             unit="rows/s",
-            ours=lambda: timed(lambda file: penstock(file, spark)),
+            ours=lambda: timed(lambda file: engine.run_in(spark, load(file), engine.Options(max_restarts=0))),
             theirs=lambda: timed(by_hand),
             target=target,
             more_is_better=True,
@@ -91,31 +87,6 @@ def compare(sink: str) -> list[Comparison]:
         comparison("same job", lean=False, target=TARGET),
         comparison("leanest by hand", lean=True, target=None),
     ]
-
-
-def penstock(file: Path, spark: SparkSession) -> None:
-    """What `penstock run` does once its session is there."""
-    pipeline = load(file)
-    fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name)
-    settings = engine.fence_settings(pipeline, fence)
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    events = EventLog(file.with_name("events.jsonl"))
-    run = Run(
-        pipeline,
-        spark,
-        fence,
-        trigger=pipeline.trigger,
-        events=events,
-        stop=StopRequest(),
-        reports=Reports(),
-        max_restarts=0,
-    )
-    run.run()
-    events.close()
-    fence.release()
-    for key in settings:
-        spark.conf.unset(key)
 
 
 def hand_written(folder: Path, spark: SparkSession, sink: str, servers: str, per_batch: int, *, lean: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from penstock.spec.load import load
-from penstock.spec.pipeline import Pipeline
+from penstock.spec.pipeline import Pipeline, Trigger
 
 # A deadline measures the machine, not the law.
 settings.register_profile("house", deadline=None, max_examples=60)
@@ -44,7 +44,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark:\n"
         "  spark.sql.shuffle.partitions: 2\n"
         f"  spark.sql.extensions: io.delta.sql.DeltaSparkSessionExtension,{ICEBERG_EXTENSIONS}\n"
-        "  spark.sql.streaming.checkpointFileManagerClass: penstock.FencedCheckpoints\n"
         f"  spark.sql.warehouse.dir: {folder}/warehouse\n"
     )
     groups = ("kafka", "delta", "iceberg", "sqlite", "avro")
@@ -86,44 +85,16 @@ def pipeline(write: Callable[..., Path]) -> Callable[..., Pipeline]:
 
 
 @pytest.fixture
-def run(spark: Any, tmp_path: Path) -> Callable[..., Any]:
+def run(spark: Any) -> Callable[..., Any]:
     """Run a pipeline to the end in the shared session, as `penstock run` does in its own."""
-    from penstock.engine.events import EventLog
-    from penstock.engine.fence import Fence
-    from penstock.engine.run import check_checkpoint, fence_settings
-    from penstock.engine.stopping import StopRequest
-    from penstock.engine.supervise import Reports, Run
-    from penstock.spec.explain import demand
-    from penstock.spec.pipeline import Trigger
+    from penstock.engine.run import Options, run_in
 
-    def run_once(
-        given: Pipeline, *, trigger: str = "available_now", stop: StopRequest | None = None, **options: Any
-    ) -> Any:
-        demand(given)
-        check_checkpoint(given)
-        fence = Fence.claim(given.checkpoint, pipeline=given.name)
-        events = EventLog(tmp_path / "events" / f"{fence.epoch}.jsonl")
+    def run_once(given: Pipeline, *, trigger: str | Trigger = "available_now", stop: Any = None, **options: Any) -> Any:
         for part in given.parts:
             for key, value in part.settings.items():
                 if key.startswith("spark.sql.catalog.") and key != "spark.sql.catalog.spark_catalog":
                     spark.conf.set(key, value)
-        for key, value in fence_settings(given, fence).items():
-            spark.conf.set(key, value)
-        try:
-            return Run(
-                given,
-                spark,
-                fence,
-                trigger=Trigger(trigger) if isinstance(trigger, str) else trigger,
-                events=events,
-                stop=stop or StopRequest(),
-                reports=Reports(),
-                **options,
-            ).run()
-        finally:
-            events.close()
-            fence.release()
-            for key in ("spark.penstock.fence.successor", "spark.penstock.fence.checkpoint"):
-                spark.conf.unset(key)
+        when = Trigger(trigger) if isinstance(trigger, str) else trigger
+        return run_in(spark, given, Options(trigger=when, **options), stop=stop)
 
     return run_once

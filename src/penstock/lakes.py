@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from penstock.plugins import Options, shown
+from penstock.plugins import Options, Plugin, shown
 
 DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -16,6 +16,18 @@ DELTA_SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+class OnDelta(Plugin):
+    """A part that reads or writes Delta tables."""
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        return ("delta",)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return DELTA_SETTINGS
 
 
 class Catalog(BaseModel):
@@ -44,17 +56,32 @@ class Catalog(BaseModel):
         return self
 
 
-def iceberg_jars(catalog: Catalog) -> tuple[str, ...]:
-    """The groups of jars for tables in this catalog."""
-    groups = ["iceberg"]
-    if catalog.type == "jdbc" and (catalog.uri or "").startswith("jdbc:sqlite:"):
-        groups.append("sqlite")
-    if catalog.type == "glue" or (catalog.warehouse or "").startswith(("s3:", "s3a:")):
-        groups.append("iceberg-aws")
-    return tuple(groups)
+class OnIceberg(Plugin):
+    """A part that reads or writes an Iceberg table."""
+
+    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
+    catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
+
+    @property
+    def full_name(self) -> str:
+        """The table's name in SQL, with its catalog."""
+        return self.table if self.table.startswith(f"{self.catalog.name}.") else f"{self.catalog.name}.{self.table}"
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        catalog, groups = self.catalog, ["iceberg"]
+        if catalog.type == "jdbc" and (catalog.uri or "").startswith("jdbc:sqlite:"):
+            groups.append("sqlite")
+        if catalog.type == "glue" or (catalog.warehouse or "").startswith(("s3:", "s3a:")):
+            groups.append("iceberg-aws")
+        return tuple(groups)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return _catalog_settings(self.catalog)
 
 
-def iceberg_settings(catalog: Catalog) -> dict[str, str]:
+def _catalog_settings(catalog: Catalog) -> dict[str, str]:
     """The session settings that make this catalog known."""
     here = f"spark.sql.catalog.{catalog.name}"
     settings = {
@@ -73,8 +100,3 @@ def iceberg_settings(catalog: Catalog) -> dict[str, str]:
     if catalog.token:
         settings[f"{here}.token"] = catalog.token.get_secret_value()
     return settings | {f"{here}.{key}": value for key, value in catalog.options.items()}
-
-
-def iceberg_table(catalog: Catalog, table: str) -> str:
-    """The table's full name in SQL."""
-    return table if table.startswith(f"{catalog.name}.") else f"{catalog.name}.{table}"

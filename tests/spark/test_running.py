@@ -16,6 +16,7 @@ import pytest
 from penstock import sample
 from penstock.cluster.kafka_topics import create_topic
 from penstock.engine import quarantine
+from penstock.engine.run import state_folder
 from penstock.engine.stopping import StopRequest
 from penstock.errors import Fenced, RunError, SpecError, StorageError
 from penstock.spec.pipeline import Trigger
@@ -130,8 +131,7 @@ def test_spark_drops_exactly_the_rows_that_we_call_late(
         steps=f"[{PARSE}, {WATERMARK}, {{dedupe: event_id}}]",
     )
     done = run(job)
-    events = (tmp_path / "events" / "1.jsonl").read_text().splitlines()
-    by_spark = sum(event["late"] for event in map(json.loads, events) if event["event"] == "batch")
+    by_spark = sum(event["late"] for event in _events(job) if event["event"] == "batch")
     assert by_spark == done.late > 0
 
 
@@ -342,7 +342,7 @@ def test_a_torn_offset_file_is_told_before_the_start(
 
 
 def _events(job: Any) -> list[dict[str, Any]]:
-    files = sorted((job.folder / "events").glob("*.jsonl"))
+    files = sorted((state_folder(job) / "events").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 

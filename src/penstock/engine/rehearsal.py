@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import sample
 from penstock.engine import session
-from penstock.engine.events import EventLog
-from penstock.engine.fence import Fence
 from penstock.engine.ivy import pyspark_jars
 from penstock.engine.java import Java
-from penstock.engine.stopping import StopRequest
-from penstock.engine.supervise import Reports, Run
+from penstock.engine.run import Options, run_in
 from penstock.spec.load import load
 from penstock.spec.pipeline import Pipeline
 
@@ -69,11 +66,11 @@ def main() -> None:
         jars=own,
         log=folder / "spark.log",
         java=java,
-        extra={"spark.sql.streaming.checkpointFileManagerClass": "penstock.FencedCheckpoints"},
         jvm_options=[f"-XX:ArchiveClassesAtExit={task['into']}"],
     )
     gateway: Any = spark.sparkContext._gateway
-    _play(pipeline, spark)
+    run_in(spark, pipeline, Options(max_restarts=0))
+    pipeline.sink.read_back(spark).count()
     if "kafka" in groups:
         _load_kafka(spark, own)
     spark.stop()
@@ -93,28 +90,6 @@ def _write_input(folder: Path) -> None:
     # Times far apart, so that windows close.
     events = (sample.event(number, step_ms=100_000) for number in range(_EVENTS))
     (folder / "events.json").write_bytes(b"\n".join(event.value for event in events))
-
-
-def _play(pipeline: Pipeline, spark: SparkSession) -> None:
-    fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name)
-    spark.conf.set("spark.penstock.fence.successor", fence.successor)
-    spark.conf.set("spark.penstock.fence.checkpoint", pipeline.checkpoint)
-    events = EventLog(pipeline.folder / pipeline.name / "events.jsonl")
-    try:
-        Run(
-            pipeline,
-            spark,
-            fence,
-            trigger=pipeline.trigger,
-            events=events,
-            stop=StopRequest(),
-            reports=Reports(),
-            max_restarts=0,
-        ).run()
-        pipeline.sink.read_back(spark).count()
-    finally:
-        events.close()
-        fence.release()
 
 
 def _load_kafka(spark: SparkSession, jars: list[Path]) -> None:

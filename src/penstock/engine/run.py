@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.checkpoint import preflight
 from penstock.engine import build as building
 from penstock.engine import class_archive, jars, jvm_classes, launch, session
 from penstock.engine.events import EventLog
@@ -20,7 +19,6 @@ from penstock.engine.supervise import MAX_RESTARTS, Reports, Run, Summary
 from penstock.errors import StorageError
 from penstock.spec.explain import demand
 from penstock.spec.pipeline import Pipeline, Trigger
-from penstock.storage import is_local, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,46 +47,77 @@ def run(
     *,
     reports: Reports,
     fetching: Callable[[jars.Progress], None] | None = None,
-    starting: Callable[[], None] | None = None,
 ) -> Summary:
     """Check everything that can be checked without a JVM, then run the pipeline."""
-    trigger = options.trigger or pipeline.trigger
-    pipeline = replace(pipeline, trigger=trigger)
+    pipeline = replace(pipeline, trigger=options.trigger or pipeline.trigger)
     demand(pipeline)
     java = find_java()
     pipeline.source.preflight()
     pipeline.sink.preflight()
-    check_checkpoint(pipeline)
+    preflight.check(pipeline.checkpoint)
     paths = class_path(pipeline, fetching=fetching)
     folder = state_folder(pipeline, options.state)
-    stop = StopRequest()
     fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name, take_over=options.take_over)
     try:
-        events = EventLog(folder / "events" / f"{fence.epoch:08d}.jsonl")
-        if starting:
-            starting()
-        spark = session.start(
-            pipeline, jars=paths, log=folder / "spark.log", java=java, extra=fence_settings(pipeline, fence)
-        )
+        spark = session.start(pipeline, jars=paths, log=folder / "spark.log", java=java)
+        stop = StopRequest()
         with stop.on_signals():
             try:
-                return Run(
-                    pipeline,
-                    spark,
-                    fence,
-                    trigger=trigger,
-                    events=events,
-                    stop=stop,
-                    reports=reports,
-                    max_restarts=options.max_restarts,
-                ).run()
+                return _supervise(pipeline, spark, fence, options, reports=reports, stop=stop)
             finally:
-                events.close()
                 spark.stop()
     finally:
-        # The run's own outcome matters more; the next run sees that this process is gone.
-        with suppress(StorageError):
-            fence.release()
+        _release(fence)
+
+
+def run_in(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    options: Options | None = None,
+    *,
+    reports: Reports | None = None,
+    stop: StopRequest | None = None,
+) -> Summary:
+    """Run a pipeline in a session that is there already, which must have the pipeline's jars."""
+    options = options or Options()
+    pipeline = replace(pipeline, trigger=options.trigger or pipeline.trigger)
+    demand(pipeline)
+    preflight.check(pipeline.checkpoint)
+    fence = Fence.claim(pipeline.checkpoint, pipeline=pipeline.name, take_over=options.take_over)
+    try:
+        return _supervise(pipeline, spark, fence, options, reports=reports or Reports(), stop=stop or StopRequest())
+    finally:
+        _release(fence)
+
+
+def _supervise(
+    pipeline: Pipeline, spark: SparkSession, fence: Fence, options: Options, *, reports: Reports, stop: StopRequest
+) -> Summary:
+    settings = _fence_settings(pipeline, fence)
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    events = EventLog(state_folder(pipeline, options.state) / "events" / f"{fence.epoch:08d}.jsonl")
+    try:
+        return Run(
+            pipeline,
+            spark,
+            fence,
+            trigger=pipeline.trigger,
+            events=events,
+            stop=stop,
+            reports=reports,
+            max_restarts=options.max_restarts,
+        ).run()
+    finally:
+        events.close()
+        for key in settings:
+            spark.conf.unset(key)
+
+
+def _release(fence: Fence) -> None:
+    # The run's own outcome matters more; the next run sees that this process is gone.
+    with suppress(StorageError):
+        fence.release()
 
 
 def dry_run(
@@ -107,7 +136,7 @@ def dry_run(
         spark.stop()
 
 
-def fence_settings(pipeline: Pipeline, fence: Fence) -> dict[str, str]:
+def _fence_settings(pipeline: Pipeline, fence: Fence) -> dict[str, str]:
     """What tells Spark's checkpoint writes which file means that this run was replaced."""
     own = {
         "spark.penstock.fence.successor": fence.successor,
@@ -116,52 +145,6 @@ def fence_settings(pipeline: Pipeline, fence: Fence) -> dict[str, str]:
     if _MANAGER not in pipeline.spark:
         own[_MANAGER] = "penstock.FencedCheckpoints"
     return own
-
-
-def check_checkpoint(pipeline: Pipeline) -> None:
-    """Raise if the checkpoint is something that Spark could not start from."""
-    from penstock.checkpoint import offsets
-    from penstock.storage import open_store
-
-    if is_local(pipeline.checkpoint):
-        path = local_path(pipeline.checkpoint)
-        if path.exists() and not path.is_dir():
-            raise StorageError(
-                f"checkpoint {path} is a file", why="a checkpoint is a folder", fix="choose another path"
-            )
-        if not path.exists():
-            _check_parent(path)
-            return
-    store = open_store(pipeline.checkpoint)
-    planned = offsets.batches(store, "offsets")
-    if planned:
-        # The last file decides where the next start begins, so a torn one is told before a JVM is started.
-        offsets.read(store, planned[-1])
-        metadata = store.get("metadata")
-        if metadata is None or not _has_id(metadata):
-            raise StorageError(
-                f"{store.path('metadata')}: the query's id is {'gone' if metadata is None else 'not readable'}",
-                why="without it Spark would take this for a new query, and the sink would not know its batches",
-                fix="restore the file `metadata` from a copy; don't delete the checkpoint",
-            )
-
-
-def _check_parent(path: Path) -> None:
-    """Raise if a folder that is not there yet could not be made."""
-    parent = next(folder for folder in path.parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise StorageError(
-            f"checkpoint {path} can't be created",
-            why=f"{parent} is {'not writable for this user' if parent.is_dir() else 'a file, not a folder'}",
-            fix="choose a path whose parent is a folder that this user may write",
-        )
-
-
-def _has_id(metadata: bytes) -> bool:
-    try:
-        return bool(json.loads(metadata)["id"])
-    except (ValueError, KeyError, TypeError):
-        return False
 
 
 def open_session(pipeline: Pipeline, *, log: Path) -> SparkSession:
@@ -184,4 +167,4 @@ def prepare(pipeline: Pipeline, *, fetching: Callable[[jars.Progress], None] | N
     return class_archive.make(java, launch.class_path(conf), groups=pipeline.jars)
 
 
-__all__ = ["Options", "Reports", "check_checkpoint", "dry_run", "open_session", "prepare", "run", "state_folder"]
+__all__ = ["Options", "Reports", "dry_run", "open_session", "prepare", "run", "run_in", "state_folder"]

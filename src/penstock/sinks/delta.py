@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from penstock.guarantee import Guarantee, exactly
-from penstock.lakes import DELTA_SETTINGS
+from penstock.lakes import OnDelta
 from penstock.plugins import Names, Options
 from penstock.sinks import Sink
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
-class Delta(Sink):
+class Delta(OnDelta, Sink):
     """Rows of a Delta table; each batch is one commit that carries the query's id and the batch's number."""
 
     example: ClassVar[str] = "delta: {path: data/hourly_counts}"
@@ -26,14 +26,6 @@ class Delta(Sink):
     partition_by: Names = Field(default=(), description="Columns that split the table into folders.")
     merge_schema: Annotated[bool, Field(description="Let new columns be added to the table.")] = False
     options: Options = Field(default_factory=dict, description="Further options of Delta's writer.")
-
-    @property
-    def jars(self) -> tuple[str, ...]:
-        return ("delta",)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return DELTA_SETTINGS
 
     @property
     def guarantee(self) -> Guarantee:

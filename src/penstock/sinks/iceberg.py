@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from penstock.guarantee import Guarantee, exactly
-from penstock.lakes import Catalog, iceberg_jars, iceberg_settings, iceberg_table
+from penstock.lakes import OnIceberg
 from penstock.plugins import Names, Options
 from penstock.sinks import Sink
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
-class Iceberg(Sink):
+class Iceberg(OnIceberg, Sink):
     """Rows of an Iceberg table; each batch is one snapshot that carries the query's id and the batch's number.
 
     The table is created if it is not there. The replay guard looks through the table's snapshots, so expire
@@ -30,18 +30,8 @@ iceberg:
 """
     modes: ClassVar[tuple[str, ...]] = ("append", "complete")
 
-    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
-    catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
     partition_by: Names = Field(default=(), description="Columns that split a newly created table.")
     options: Options = Field(default_factory=dict, description="Further options of Iceberg's writer.")
-
-    @property
-    def jars(self) -> tuple[str, ...]:
-        return iceberg_jars(self.catalog)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return iceberg_settings(self.catalog)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -65,7 +55,3 @@ iceberg:
 
     def read_back(self, spark: SparkSession) -> DataFrame:
         return spark.read.format("iceberg").load(self.full_name)
-
-    @property
-    def full_name(self) -> str:
-        return iceberg_table(self.catalog, self.table)

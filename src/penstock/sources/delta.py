@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from penstock.guarantee import Guarantee, at_least, at_most, exactly
-from penstock.lakes import DELTA_SETTINGS
+from penstock.lakes import OnDelta
 from penstock.plugins import Options
 from penstock.sources import Source
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Delta(Source):
+class Delta(OnDelta, Source):
     """The rows that are added to a Delta table, version by version."""
 
     example: ClassVar[str] = "delta: {path: data/orders}"
@@ -27,14 +27,6 @@ class Delta(Source):
     ] = None
     max_files_per_batch: Annotated[int | None, Field(gt=0, description="At most so many files in one batch.")] = None
     options: Options = Field(default_factory=dict, description="Further options of Delta's source.")
-
-    @property
-    def jars(self) -> tuple[str, ...]:
-        return ("delta",)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return DELTA_SETTINGS
 
     @property
     def start_if_lost(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from penstock.guarantee import Guarantee, at_most, exactly
-from penstock.lakes import Catalog, iceberg_jars, iceberg_settings, iceberg_table
+from penstock.lakes import OnIceberg
 from penstock.plugins import Options
 from penstock.sources import Source
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Iceberg(Source):
+class Iceberg(OnIceberg, Source):
     """The rows that are appended to an Iceberg table, snapshot by snapshot."""
 
     example: ClassVar[str] = """\
@@ -24,20 +24,10 @@ iceberg:
   catalog: {type: hadoop, warehouse: data/warehouse}
 """
 
-    table: Annotated[str, Field(min_length=1, description="namespace.table in the catalog.")]
-    catalog: Annotated[Catalog, Field(description="Where the table is registered.")]
     start_timestamp_ms: Annotated[
         int | None, Field(ge=0, description="Read only snapshots made after this moment.")
     ] = None
     options: Options = Field(default_factory=dict, description="Further options of Iceberg's source.")
-
-    @property
-    def jars(self) -> tuple[str, ...]:
-        return iceberg_jars(self.catalog)
-
-    @property
-    def settings(self) -> dict[str, str]:
-        return iceberg_settings(self.catalog)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -55,4 +45,4 @@ iceberg:
         reader = spark.readStream.format("iceberg")
         if self.start_timestamp_ms is not None:
             reader = reader.option("stream-from-timestamp", self.start_timestamp_ms)
-        return reader.options(**self.options).load(iceberg_table(self.catalog, self.table))
+        return reader.options(**self.options).load(self.full_name)
