@@ -29,7 +29,7 @@ def command(folder: Path, events: int) -> None:
     file = demo.prepare(folder.resolve())
     example = demo.load_example(file, bootstrap="not-yet:0")
     jars.fetch(["broker", *example.jars], progress=render.Fetching())
-    render.line("setup    jars are in place; a rehearsal makes later starts quick (once)")
+    render.line("setup    jars are in place; the first time, a rehearsal makes later starts quick")
     engine.prepare(example)
     began = time.monotonic()
     broker = demo.start_broker(file.parent)

@@ -119,6 +119,11 @@ class Live:
         facts.append(f"{batch.duration_ms / 1000:.1f} s")
         self._say("  ".join(facts), keep=False)
 
+    def status(self, text: str) -> None:
+        """What is being done; the next line takes its place on a terminal."""
+        if not self.as_json:
+            self._say(text, keep=False)
+
     def note(self, text: str) -> None:
         """A line that stays."""
         if self.as_json:

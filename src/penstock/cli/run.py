@@ -54,6 +54,7 @@ def command(
         restarting=lambda error, wait_s: live.note(f"{error.what}; again in {wait_s:.0f} s"),
         stopping=lambda: live.note("finishing the batch under way; once more stops at once"),
     )
+    live.status("checking source and checkpoint, then starting Spark")
     try:
         done = engine.run(pipeline, options, reports=reports, fetching=render.Fetching())
     finally:
