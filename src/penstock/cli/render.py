@@ -120,8 +120,8 @@ class Live:
         self._say("  ".join(facts), keep=False)
 
     def status(self, text: str) -> None:
-        """What is being done; the next line takes its place on a terminal."""
-        if not self.as_json:
+        """What is being done, on a terminal; the next line takes its place."""
+        if self._terminal:
             self._say(text, keep=False)
 
     def note(self, text: str) -> None:
