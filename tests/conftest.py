@@ -54,7 +54,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         java=find_java(),
     )
     yield made
-    made.stop()
+    session.stop(made)
 
 
 @pytest.fixture

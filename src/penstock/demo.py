@@ -23,7 +23,7 @@ from penstock.checkpoint import offsets
 from penstock.cluster.kafka import KafkaBroker
 from penstock.cluster.kafka_topics import create_topic
 from penstock.engine import events as event_log
-from penstock.engine import quarantine
+from penstock.engine import quarantine, session
 from penstock.engine.run import open_session, state_folder
 from penstock.errors import RunError, UnknownResult, UsageError
 from penstock.spec.load import load
@@ -226,7 +226,7 @@ def settle(pipeline: Pipeline, count: int) -> Sums:
         )
         aside = quarantine.read_back(spark, pipeline.quarantine).collect()
     finally:
-        spark.stop()
+        session.stop(spark)
     return compare(
         count,
         counted=counted,

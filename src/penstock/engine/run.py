@@ -65,7 +65,7 @@ def run(
             try:
                 return _supervise(pipeline, spark, fence, options, reports=reports, stop=stop)
             finally:
-                spark.stop()
+                session.stop(spark)
     finally:
         _release(fence)
 
@@ -133,7 +133,7 @@ def dry_run(
     try:
         return building.plan(pipeline, building.build(pipeline, spark))
     finally:
-        spark.stop()
+        session.stop(spark)
 
 
 def _fence_settings(pipeline: Pipeline, fence: Fence) -> dict[str, str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from penstock.spec.pipeline import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_EXIT_TIMEOUT_S = 20.0
 # Whatever runs on a laptop shares it with other things; a cluster's own defaults are left alone.
 _LOCAL = {
     "spark.driver.memory": "1g",
@@ -95,6 +97,29 @@ def start(
         raise SetupError(
             "Spark did not start", why=_last_error(log) or str(error), fix=f"the whole story is in {log}"
         ) from None
+
+
+def stop(spark: SparkSession) -> None:
+    """End the session and its JVM, and wait until the JVM is gone: whoever looks next finds nothing running."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext
+    gateway = context._gateway
+    spark.stop()
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    # A later session of this process starts a JVM of its own.
+    context._gateway = context._jvm = None
+    with suppress(Exception):
+        gateway.shutdown()
+    # The JVM ends at the end of its standard input.
+    process.stdin.close()
+    try:
+        process.wait(_EXIT_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def with_jars(conf: dict[str, str], jars: Sequence[Path]) -> dict[str, str]:
