@@ -40,7 +40,7 @@ def penstock(*args: str, cwd: Path, **environment: str) -> subprocess.CompletedP
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
 
