@@ -100,6 +100,8 @@ def test_good_records_pass_and_missing_nullable_fields_are_null(spark: Any) -> N
         ('{"event_id": "a"', "not valid JSON"),
         ("", "the record is empty"),
         ("[1, 2]", "not valid JSON"),
+        ('{"event_id": "a"} and more', "not one JSON object"),
+        ('[{"event_id": "a"}, {"event_id": "b"}]', "not valid JSON"),
         (None, "the record is null"),
         ('{"event_id": "a", "amount": "many"}', "amount: many is not a int"),
         ('{"event_id": "a", "amount": 99999999999}', "amount: 99999999999 is not a int"),
@@ -204,3 +206,8 @@ def test_moments_inside_arrays_and_maps_are_checked_too(spark: Any, kind: str, g
     assert len(rows) == 2
     assert [record for record, _ in aside] == [f'{{"x": {bad}}}']
     assert aside[0][1].startswith("x: ")
+
+
+def test_white_space_around_a_record_does_no_harm(spark: Any) -> None:
+    good, bad = parsed(spark, Parse(format="json", schema=EVENT), [' \t{"event_id": "a"}\r\n'])
+    assert ([row["event_id"] for row in good], bad) == (["a"], [])

@@ -34,7 +34,7 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
         return _avro(step, built, raw, index=index)
     schema = _schema(step)
     text = raw.cast("string")
-    lenient = _read(step, text, _lenient(schema))
+    lenient = _read_one(step, text, schema)
     parsed = rows.select(
         *[F.col(f"`{name}`") for name in dict.fromkeys((step.column, *step.keep))], lenient.alias(_PARSED)
     )
@@ -50,7 +50,7 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
     # Besides counting, this keeps Spark from pushing the filter below from_json, which would then run twice.
     observed = flagged.observe(metric, F.count_if(F.col(_BAD)).alias("put_aside"))
     built.frame = observed.where(~F.col(_BAD)).drop(_BAD)
-    standalone = _read(step, text, _lenient(schema))
+    standalone = _read_one(step, text, schema)
     again = {f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
     built.asides.append(
         Aside(
@@ -85,6 +85,24 @@ def _read(step: Parse, text: Column, schema: StructType) -> Column:
         return F.from_json(text, marked, options)
     ddl = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in marked.fields)
     return F.from_csv(text, ddl, options)
+
+
+def _read_one(step: Parse, text: Column, schema: StructType) -> Column:
+    """The record, read leniently; null unless it is one record.
+
+    Spark reads the first value of a JSON text and silently leaves out what follows it.
+    """
+    from pyspark.sql import functions as F
+
+    record = _read(step, text, _lenient(schema))
+    return F.when(_is_object(text), record) if step.format == "json" else record
+
+
+def _is_object(text: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    bare = F.btrim(text, F.lit(" \t\r\n"))
+    return F.startswith(bare, F.lit("{")) & F.endswith(bare, F.lit("}"))
 
 
 def _lenient(schema: StructType) -> StructType:
@@ -215,10 +233,12 @@ def _reason(step: Parse, text: Column, schema: StructType) -> Column:
     from pyspark.sql.types import StringType, StructField, StructType
 
     as_text = _read(step, text, StructType([StructField(f.name, StringType()) for f in schema.fields]))
-    typed = _read(step, text, _lenient(schema))
+    typed = _read_one(step, text, schema)
     reasons = [F.when(text.isNull(), F.lit("the record is null"))]
     reasons.append(F.when(F.trim(text) == "", F.lit("the record is empty")))
     reasons.append(F.when(as_text.getField(_CORRUPT).isNotNull(), F.lit(f"not valid {step.format.upper()}")))
+    if step.format == "json":
+        reasons.append(F.when(~_is_object(text), F.lit("not one JSON object")))
     for field in schema.fields:
         value, name = as_text.getField(field.name), field.name
         lenient = typed.getField(name)
