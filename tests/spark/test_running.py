@@ -174,6 +174,49 @@ def test_the_events_source_makes_each_event_once_over_restarts(
     assert offsets == Counter(range(700))
 
 
+def test_folders_show_any_reader_whole_batches_once(
+    pipeline: Callable[..., Any], run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What a killed attempt left behind is seen by nobody and cleared away; a replayed batch is left out."""
+    import pyarrow.dataset
+
+    for number in range(2):
+        put_file(tmp_path / "in", f"{number}.jsonl", range(number * 100, number * 100 + 100))
+    job = pipeline("{files: {path: in, max_files_per_batch: 1}}", "{folders: {path: out}}", steps=f"[{PARSE}]")
+    run(job)
+    query = json.loads((Path(job.checkpoint) / "metadata").read_text())["id"]
+    leftover = tmp_path / "out" / "_staging" / query / "part-00000-dead.parquet"
+    leftover.parent.mkdir(parents=True)
+    shutil.copy(next((tmp_path / "out").glob("query=*/batch=1/*.parquet")), leftover)
+    for file in (Path(job.checkpoint) / "commits").glob("*1*"):
+        file.unlink()
+    assert run(job).batches == 1, "the last batch is replayed"
+    rows = pyarrow.dataset.dataset(tmp_path / "out").to_table(columns=["event_id"]).to_pylist()
+    expected = Counter(e.event_id for e in map(sample.event, range(200)) if not e.malformed)
+    assert Counter(row["event_id"] for row in rows) == expected
+    assert not leftover.exists()
+
+
+def test_plain_pyspark_reads_and_writes_by_format_alone(spark: Any, tmp_path: Path) -> None:
+    import penstock
+
+    assert {"penstock_events", "penstock_folders"} <= set(penstock.register(spark))
+    query = (
+        spark.readStream.format("penstock_events")
+        .option("total", 500)
+        .option("per_batch", 200)
+        .load()
+        .writeStream.format("penstock_folders")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "ck"))
+        .start()
+    )
+    query.processAllAvailable()
+    query.stop()
+    numbers = Counter(row["offset"] for row in spark.read.parquet(str(tmp_path / "out")).collect())
+    assert numbers == Counter(range(500))
+
+
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_table_that_one_pipeline_writes_is_read_by_the_next(
     kind: str, pipeline: Callable[..., Any], run: Callable[..., Any], spark: Any, tmp_path: Path
