@@ -189,7 +189,7 @@ def test_a_function_of_the_users_module_is_found_in_the_workers(tmp_path: Path) 
 
 def test_the_plain_pyspark_example_runs(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "plain_pyspark.py")],
+        [sys.executable, str(ROOT / "examples" / "plain_pyspark.py"), str(tmp_path)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
