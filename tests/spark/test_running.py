@@ -119,6 +119,21 @@ def test_late_rows_are_kept_once_each_and_the_counts_add_up(
     assert [finding.rule for finding in done.findings] in ([], ["watermark_too_short"])
 
 
+def test_late_rows_are_found_behind_a_group_that_has_no_name(
+    pipeline: Callable[..., Any], run: Callable[..., Any], tmp_path: Path
+) -> None:
+    for number in range(5):
+        put_file(tmp_path / "in", f"{number}.jsonl", range(number * 200, number * 200 + 200), step_ms=30_000)
+    count = (
+        '{sql: "select count(*) as events from input '
+        "group by substring(user_id, 5, 1), window(event_time, '1 hour')\"}"
+    )
+    job = pipeline(
+        "{files: {path: in, max_files_per_batch: 1}}", "{noop: {}}", steps=f"[{PARSE}, {WATERMARK}, {count}]"
+    )
+    assert run(job).late > 0
+
+
 def test_spark_drops_exactly_the_rows_that_we_call_late(
     pipeline: Callable[..., Any], run: Callable[..., Any], spark: Any, tmp_path: Path
 ) -> None:

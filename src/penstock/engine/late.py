@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MARK = "spark.watermarkDelayMs"
+_NAMED = "org.apache.spark.sql.catalyst.expressions.NamedExpression"
 _STATEFUL = ("Aggregate", "Deduplicate", "DeduplicateWithinWatermark")
 
 
@@ -34,8 +35,10 @@ class LateRule:
 
 def late_rule(frame: DataFrame) -> LateRule | None:
     """How to find the late rows of a stream; None where nothing is dropped for being late."""
+    from py4j.java_gateway import is_instance_of
     from pyspark.sql import DataFrame
 
+    gateway: Any = frame.sparkSession.sparkContext._gateway
     analyzed = frame._jdf.queryExecution().analyzed()
     operator = next((node for node in _bottom_up(analyzed) if node.nodeName() in _STATEFUL), None)
     if operator is None:
@@ -46,7 +49,8 @@ def late_rule(frame: DataFrame) -> LateRule | None:
         keys = child.output()
     for number in range(keys.size()):
         key = keys.apply(number)
-        if not (hasattr(key, "metadata") and key.metadata().contains(_MARK)):
+        # `group by user_id % 3` is an expression without a name, and so without a mark.
+        if not is_instance_of(gateway, key, _NAMED) or not key.metadata().contains(_MARK):
             continue
         name = str(key.name()).replace("`", "``")
         deadline = f"`{name}`.end" if key.dataType().typeName() == "struct" else f"`{name}`"
