@@ -34,8 +34,8 @@ docs: $(READY) ## write the generated pages anew
 bench: $(READY) ## ratios against hand-written PySpark, interleaved
 	$(BIN)/python -m bench
 
-drill-all: $(READY) ## the slow matrices
-	$(BIN)/pytest -m slow tests
+drill-all: $(READY) ## only the drills: real processes, real signals
+	$(BIN)/pytest -m drill tests
 
 clean: ## remove the environment and everything that was made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

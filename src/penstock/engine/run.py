@@ -102,7 +102,6 @@ def _supervise(
             pipeline,
             spark,
             fence,
-            trigger=pipeline.trigger,
             events=events,
             stop=stop,
             reports=reports,

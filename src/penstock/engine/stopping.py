@@ -48,23 +48,20 @@ def end_after_batch(query: Any) -> bool:
     if not query.status["isTriggerActive"]:
         query.stop()
         return True
-    tracker = query._jsq.sparkSession().sparkContext().statusTracker()
-    if len(tracker.getJobIdsForGroup(query.runId)) and _has_running_job(tracker, query.runId):
-        execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
-        terminated = _terminated(query)
-        execution.state().set(terminated)
+    if _has_running_job(query):
+        query._jsq.streamingQuery().state().set(_terminated(query))
         return True
     return False
 
 
-def _has_running_job(tracker: Any, group: str) -> bool:
+def _has_running_job(query: Any) -> bool:
+    tracker = query._jsq.sparkSession().sparkContext().statusTracker()
     active = set(tracker.getActiveJobIds())
-    return any(job in active for job in tracker.getJobIdsForGroup(group))
+    return any(job in active for job in tracker.getJobIdsForGroup(query.runId))
 
 
 def _terminated(query: Any) -> Any:
-    jvm = query._jsq  # any Java object leads to its class loader's classes
-    loader = jvm.getClass().getClassLoader()
-    return (
-        loader.loadClass("org.apache.spark.sql.execution.streaming.runtime.TERMINATED$").getField("MODULE$").get(None)
-    )
+    """Spark's own mark for a query that has ended (StreamExecution's states are not public)."""
+    loader = query._jsq.getClass().getClassLoader()
+    state = loader.loadClass("org.apache.spark.sql.execution.streaming.runtime.TERMINATED$")
+    return state.getField("MODULE$").get(None)

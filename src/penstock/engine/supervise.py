@@ -22,7 +22,7 @@ from penstock.engine.stopping import StopRequest, end_after_batch
 from penstock.engine.watermark_advice import Lateness, advise
 from penstock.errors import PenstockError, RunError
 from penstock.finding import Finding
-from penstock.spec.pipeline import Pipeline, Trigger
+from penstock.spec.pipeline import Pipeline
 from penstock.steps import Built
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ class Reports:
     """Where a run tells what happens; each may be called from another thread."""
 
     batch: Callable[[Batch], None] = lambda _batch: None
-    quarantined: Callable[[Looked], None] = lambda _looked: None
     restarting: Callable[[PenstockError, float], None] = lambda _error, _wait_s: None
     stopping: Callable[[], None] = lambda: None
 
@@ -77,7 +76,6 @@ class Run:
         spark: SparkSession,
         fence: Fence,
         *,
-        trigger: Trigger,
         events: EventLog,
         stop: StopRequest,
         reports: Reports,
@@ -86,7 +84,6 @@ class Run:
         self.pipeline = pipeline
         self.spark = spark
         self.fence = fence
-        self.trigger = trigger
         self.events = events
         self.stop = stop
         self.reports = reports
@@ -146,7 +143,7 @@ class Run:
             self.quarantine = self._open_quarantine(built)
         self._told_all.clear()
         try:
-            query = building.writer(self.pipeline, built, self.trigger).start()
+            query = building.writer(self.pipeline, built, self.pipeline.trigger).start()
         except PySparkException as error:
             return explain_failure(str(error))
         if not self._query_id:
@@ -232,7 +229,6 @@ class Run:
             self.summary.malformed += looked.rows
             self.summary.example = self.summary.example or looked.example
         self.events.write("quarantined", batch=looked.batch, kind=looked.kind, rows=looked.rows)
-        self.reports.quarantined(looked)
 
     def _all_malformed(self) -> bool:
         return 0 < self.summary.rows == self.summary.put_aside

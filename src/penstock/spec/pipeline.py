@@ -14,7 +14,6 @@ from penstock.steps import Step
 
 Mode = Literal["append", "update", "complete"]
 MODES: tuple[Mode, ...] = ("append", "update", "complete")
-TRIGGERS = ("every", "once", "available_now", "continuous", "real_time")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,9 @@ class Aside:
     """Rows that a step puts aside, so that they are quarantined instead of lost.
 
     `rows` is the stream as it came into the step, `bad` tells which of its rows are put aside, and `record`
-    and `reason` describe one. The count of a batch arrives as the observed metric `metric`.
+    and `reason` describe one. The step counts them in an observed metric, as `put_aside`.
     """
 
-    metric: str
     rows: DataFrame
     bad: Column
     record: Column

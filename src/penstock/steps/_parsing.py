@@ -54,7 +54,6 @@ def parse(step: Parse, built: Built, *, index: int) -> Built:
     again = {f.name: _convert(standalone.getField(f.name), f.dataType, step.timestamps) for f in schema.fields}
     built.asides.append(
         Aside(
-            metric=metric,
             rows=rows,
             bad=_is_bad(standalone, schema, again, step.timestamps),
             record=text,
@@ -270,7 +269,6 @@ def _avro(step: Parse, built: Built, raw: Column, *, index: int) -> Built:
     built.frame = observed.where(~F.col(_BAD)).select(*[F.col(f"`{name}`") for name in step.keep], f"{_PARSED}.*")
     built.asides.append(
         Aside(
-            metric=metric,
             rows=rows,
             bad=F.coalesce(record.isNull() | (F.to_json(record) == "{}"), F.lit(True)),
             record=F.base64(raw),
